@@ -5,12 +5,14 @@
 
 pub(crate) mod activity;
 pub(crate) mod array;
+pub(crate) mod call_counts;
 pub(crate) mod capture;
 pub(crate) mod context;
 pub(crate) mod copy;
 pub(crate) mod device;
 pub(crate) mod error;
 pub(crate) mod event;
+pub(crate) mod faults;
 pub(crate) mod function;
 pub(crate) mod graph;
 pub(crate) mod green;
@@ -30,7 +32,6 @@ pub(crate) mod module;
 pub(crate) mod notification;
 pub(crate) mod occupancy;
 pub(crate) mod pool;
-pub(crate) mod print;
 pub(crate) mod resource;
 pub(crate) mod schedule;
 pub(crate) mod state;
@@ -48,15 +49,18 @@ use curium_ptx::exec;
 use curium_sys::CUresult;
 
 use crate::config::Config;
+use crate::driver::call_counts::CallCounts;
+use crate::driver::context::stack::ThreadState;
+use crate::driver::copy::Operands;
 use crate::driver::device::Devices;
+use crate::driver::faults::Faults;
 use crate::driver::locked::Locked;
 use crate::driver::state::State;
 use crate::error::Error;
-use crate::fault::{Fault, PendingFaults};
 use crate::host_function;
 use crate::kernel_output::KernelOutput;
 use crate::live::LiveHandles;
-use crate::lock::{Condvar, Mutex, MutexGuard, Rank};
+use crate::lock::{Condvar, Mutex, Rank};
 use crate::log::Log;
 use crate::memory::Memory;
 use crate::object::graph::memory::GraphMemory;
@@ -68,20 +72,16 @@ use crate::summary::Summary;
 /// One driver with its state.
 pub(crate) struct Driver {
     config: Config,
-    pub(crate) slot: usize,
+    /// The slot and a serial number, which distinguishes this driver from others that had the same slot.
+    thread: ThreadState,
     /// The process that it was started in.
     #[cfg(all(feature = "export", target_os = "linux"))]
     process: u32,
-    /// Distinguishes this driver from others that had the same slot.
-    pub(crate) serial: u64,
     /// A reference to this driver for its worker threads.
     shared: Weak<Self>,
     initialized: AtomicBool,
-    /// Boxed, because Miri visits each counter of a borrowed driver.
-    counts: Box<[Counts]>,
-    faults: Mutex<PendingFaults>,
-    /// `true` if a fault may be pending: most drivers never have one.
-    faulty: AtomicBool,
+    counts: CallCounts,
+    faults: Faults,
     state: Mutex<State>,
     /// `true` if a capture may have begun. Most calls skip the check for captures.
     capturing: AtomicBool,
@@ -99,29 +99,22 @@ pub(crate) struct Driver {
     canceled: AtomicBool,
 }
 
-#[derive(Default)]
-struct Counts {
-    calls: AtomicU64,
-    unsupported: AtomicU64,
-}
-
 impl Driver {
     pub(crate) fn new(config: Config, slot: usize) -> std::result::Result<Arc<Self>, Error> {
         static SERIAL: AtomicU64 = AtomicU64::new(1);
         let memory = Memory::new(&config)?;
         let races: Option<Arc<Races>> = config.race_checks.then(Arc::default);
         Ok(Arc::new_cyclic(|shared| Self {
-            slot,
+            thread: ThreadState {
+                slot,
+                serial: SERIAL.fetch_add(1, Ordering::Relaxed),
+            },
             #[cfg(all(feature = "export", target_os = "linux"))]
             process: std::process::id(),
-            serial: SERIAL.fetch_add(1, Ordering::Relaxed),
             shared: Weak::clone(shared),
             initialized: AtomicBool::new(false),
-            counts: curium_sys::Function::all()
-                .map(|_| Counts::default())
-                .collect(),
-            faults: Mutex::new(Rank::Faults, PendingFaults::new(&config.faults)),
-            faulty: AtomicBool::new(true),
+            counts: CallCounts::new(),
+            faults: Faults::new(&config.faults),
             state: Mutex::new(Rank::State, State::new(&config, races.clone())),
             capturing: AtomicBool::new(false),
             changed: Condvar::new(),
@@ -147,6 +140,16 @@ impl Driver {
         }
     }
 
+    pub(crate) fn operands(&self) -> Operands<'_> {
+        Operands {
+            memory: &self.memory,
+        }
+    }
+
+    pub(crate) fn thread(&self) -> ThreadState {
+        self.thread
+    }
+
     /// Lets other calls than `cuInit` through.
     pub(crate) fn initialize(&self) {
         self.initialized.store(true, Ordering::Release);
@@ -164,6 +167,10 @@ impl Driver {
 
     pub(crate) fn memory(&self) -> &Memory {
         &self.memory
+    }
+
+    pub(crate) fn output(&self) -> &KernelOutput {
+        &self.printed
     }
 
     pub(crate) fn log(&self) -> &Log {
@@ -195,9 +202,7 @@ impl Driver {
     /// Performs the first steps of every call: counts it, applies its faults, and fails before `cuInit` or on a thread that may not call
     /// the driver.
     pub(crate) fn admit(&self, function: curium_sys::Function) -> Result {
-        self.counts[function.index()]
-            .calls
-            .fetch_add(1, Ordering::Relaxed);
+        self.counts.add(function);
         if let Some(code) = self.fault(function) {
             return Err(code);
         }
@@ -214,10 +219,7 @@ impl Driver {
 
     /// Applies the faults of a call. Returns the code that the call returns instead of running.
     fn fault(&self, function: curium_sys::Function) -> Option<CUresult> {
-        if !self.faulty.load(Ordering::Acquire) {
-            return None;
-        }
-        let met = self.faults().apply(function);
+        let met = self.faults.apply(function)?;
         if !met.delay.is_zero() {
             std::thread::sleep(met.delay);
         }
@@ -227,22 +229,19 @@ impl Driver {
         met.result
     }
 
-    pub(crate) fn count_unsupported(&self, function: curium_sys::Function) {
-        self.counts[function.index()]
-            .unsupported
-            .fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn counts(&self) -> &CallCounts {
+        &self.counts
     }
 
-    pub(crate) fn calls(&self, function: curium_sys::Function) -> u64 {
-        self.counts[function.index()].calls.load(Ordering::Relaxed)
+    pub(crate) fn faults(&self) -> &Faults {
+        &self.faults
     }
 
     /// Returns the summary of the program so far.
     pub(crate) fn summary(&self) -> Summary {
-        let called = curium_sys::Function::all().map(|function| (function, self.calls(function)));
         Summary {
-            calls: called.filter(|(_, calls)| *calls > 0).collect(),
-            unsupported: self.unsupported_calls(),
+            calls: self.counts.called(),
+            unsupported: self.counts.unsupported(),
             failures: self.log.failures(),
             reports: self.reports(),
             live: self.live_handles(),
@@ -250,35 +249,8 @@ impl Driver {
         }
     }
 
-    pub(crate) fn unsupported_calls(&self) -> Vec<(curium_sys::Function, u64)> {
-        let counted = curium_sys::Function::all()
-            .map(|function| (function, &self.counts[function.index()].unsupported));
-        counted
-            .map(|(function, calls)| (function, calls.load(Ordering::Relaxed)))
-            .filter(|(_, n)| *n > 0)
-            .collect()
-    }
-
-    pub(crate) fn inject(&self, fault: Fault) {
-        self.faults().add(fault);
-        self.faulty.store(true, Ordering::Release);
-    }
-
-    pub(crate) fn clear_faults(&self) {
-        self.faults().clear();
-        self.faulty.store(false, Ordering::Release);
-    }
-
-    fn faults(&self) -> MutexGuard<'_, PendingFaults> {
-        self.faults.lock()
-    }
-
     pub(crate) fn reports(&self) -> Vec<exec::Report> {
         self.reports.all()
-    }
-
-    pub(crate) fn reset_errors(&self) {
-        self.lock().clear_sticky();
     }
 
     pub(crate) fn live_handles(&self) -> LiveHandles {
@@ -287,10 +259,6 @@ impl Driver {
         self.memory.count_live(&mut live);
         live.listeners += self.log.listeners();
         live
-    }
-
-    pub(crate) fn register_thread(&self, thread: JoinHandle<()>) {
-        self.threads.lock().push(thread);
     }
 
     /// Ends the driver: queued work is dropped, and running work is waited for.
@@ -303,7 +271,7 @@ impl Driver {
             // Threads of the simulator report their panics when they happen.
             thread.join().unwrap_or_default();
         }
-        self.flush_output();
+        self.printed.flush();
     }
 }
 
@@ -311,7 +279,7 @@ impl fmt::Debug for Driver {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("Driver")
-            .field("slot", &self.slot)
+            .field("slot", &self.thread.slot)
             .field("config", &self.config)
             .finish_non_exhaustive()
     }

@@ -82,7 +82,7 @@ macro_rules! define {
 
         impl Unsupported for Call<'_> {
             fn refuse(&self, function: Function) -> Result {
-                self.count_unsupported(function);
+                self.counts().add_unsupported(function);
                 Err(refusal(function))
             }
         }

@@ -3,7 +3,7 @@
 use crate::lock::{Mutex, Rank};
 
 /// The text of kernels that have ended, not yet written.
-pub(crate) struct KernelOutput(pub(crate) Mutex<Vec<u8>>);
+pub(crate) struct KernelOutput(Mutex<Vec<u8>>);
 
 impl Default for KernelOutput {
     fn default() -> Self {
@@ -12,18 +12,27 @@ impl Default for KernelOutput {
 }
 
 impl KernelOutput {
+    /// Adds the text of a kernel that has ended.
+    pub(crate) fn append(&self, text: &[u8]) {
+        self.0.lock().extend_from_slice(text);
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.0.lock().is_empty()
     }
 
-    pub(crate) fn take(&self) -> Vec<u8> {
-        std::mem::take(&mut *self.0.lock())
+    /// Writes the text of all kernels that have ended.
+    pub(crate) fn flush(&self) {
+        let text = std::mem::take(&mut *self.0.lock());
+        if !text.is_empty() {
+            write(&text);
+        }
     }
 }
 
 /// Writes to the C library's `stdout`, after everything that the program has written there.
 #[cfg(all(target_os = "linux", not(miri)))]
-pub(crate) fn write(text: &[u8]) {
+fn write(text: &[u8]) {
     // SAFETY: the C library defines the variable, and sets it before the program starts.
     unsafe extern "C" {
         static mut stdout: *mut libc::FILE;
@@ -38,7 +47,7 @@ pub(crate) fn write(text: &[u8]) {
 }
 
 #[cfg(not(all(target_os = "linux", not(miri))))]
-pub(crate) fn write(text: &[u8]) {
+fn write(text: &[u8]) {
     use std::io::Write as _;
 
     let mut out = std::io::stdout().lock();

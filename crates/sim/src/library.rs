@@ -68,9 +68,8 @@ pub fn current_device() -> Option<(i32, usize)> {
 pub fn with_device<T>(device: (i32, usize), call: impl FnOnce() -> T) -> Result<T, CUresult> {
     let (device, simulator) = device;
     let driver = slot::drivers().find(|driver| Arc::as_ptr(driver).addr() == simulator);
-    driver
-        .ok_or(CUresult::CUDA_ERROR_DEINITIALIZED)?
-        .with_primary(device, call)
+    let driver = driver.ok_or(CUresult::CUDA_ERROR_DEINITIALIZED)?;
+    Call::new(&driver).with_primary(device, call)
 }
 
 /// Allocates device memory in the context that is current on the calling thread, as `cuMemAlloc` does.

@@ -60,8 +60,10 @@ pub(crate) use self::sharing::{Origin, SharedAllocation};
 pub(crate) use self::transfer::{CopyOperand, Fill};
 use crate::host_pointer::HostPtr;
 
-use self::virtual_memory::VirtualMemory;
+use self::pool::Pools;
+use self::sharing::Sharing;
 pub(crate) use self::virtual_memory::{GRANULARITY, Location, Physical, Properties, READ, WRITE};
+use self::virtual_memory::{Mappings, VirtualMemory};
 use crate::config::Config;
 use crate::context::Context;
 use crate::error::Error;
@@ -150,6 +152,21 @@ impl Memory {
             tracks_accesses: config.race_checks,
             has_pageable_access: config.has_pageable_memory_access(),
         })
+    }
+
+    /// Returns virtual memory management.
+    pub(crate) fn mappings(&self) -> Mappings<'_> {
+        Mappings { memory: self }
+    }
+
+    /// Returns the memory pools.
+    pub(crate) fn pools(&self) -> Pools<'_> {
+        Pools { memory: self }
+    }
+
+    /// Returns the memory that processes share.
+    pub(crate) fn sharing(&self) -> Sharing<'_> {
+        Sharing { memory: self }
     }
 
     pub(crate) fn read(&self) -> ReadGuard<'_, Records> {

@@ -152,13 +152,13 @@ impl Simulator {
     /// Returns the number of times that `function` was called.
     #[must_use]
     pub fn calls(&self, function: Function) -> u64 {
-        self.inner().calls(function)
+        self.inner().counts().calls(function)
     }
 
     /// Returns the functions that were called and are not implemented, and the number of calls of each.
     #[must_use]
     pub fn unsupported_calls(&self) -> Vec<(Function, u64)> {
-        self.inner().unsupported_calls()
+        self.inner().counts().unsupported()
     }
 
     /// Returns the reports about kernels, copies and graphs, oldest first. At most a thousand are kept.
@@ -175,12 +175,12 @@ impl Simulator {
 
     /// Adds a fault; its calls are counted from now.
     pub fn inject(&self, fault: Fault) {
-        self.inner().inject(fault);
+        self.inner().faults().add(fault);
     }
 
     /// Removes all faults.
     pub fn clear_faults(&self) {
-        self.inner().clear_faults();
+        self.inner().faults().clear();
     }
 
     /// Notifies all registered callbacks that the process exceeds its memory budget on a device by `bytes`. Returns when all callbacks have
@@ -191,7 +191,7 @@ impl Simulator {
 
     /// Clears sticky errors of all devices. For tests only: with a real driver, sticky errors last until the process ends.
     pub fn reset_errors(&self) {
-        self.inner().reset_errors();
+        self.inner().lock().clear_sticky();
     }
 
     fn inner(&self) -> &Driver {

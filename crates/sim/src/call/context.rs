@@ -126,6 +126,19 @@ pub(crate) fn named_context(context: Pointer<CUctx_st>) -> Result<Id<Context>> {
 }
 
 impl Call<'_> {
+    /// Checks that the current context is valid.
+    pub(crate) fn require_current(&self) -> Result {
+        self.enter_current().map(|_| ())
+    }
+
+    /// Returns the locked state with the current context, which must be valid.
+    pub(crate) fn enter_current(&self) -> Result<(Locked<'_>, Id<Context>)> {
+        let current = self.current()?;
+        let state = self.lock();
+        state.valid_context(current)?;
+        Ok((state, current))
+    }
+
     /// Returns the context of a handle, or the current one for a null handle.
     pub(crate) fn handle_or_current(&self, context: Pointer<CUctx_st>) -> Result<Id<Context>> {
         if context.is_null() {
@@ -176,7 +189,7 @@ impl Call<'_> {
 
     /// Returns the handle of the current context for C, or null without one.
     pub(crate) fn current_raw(&self) -> CUcontext {
-        self.top().map_or(std::ptr::null_mut(), Id::as_raw)
+        self.thread().top().map_or(std::ptr::null_mut(), Id::as_raw)
     }
 }
 

@@ -232,9 +232,11 @@ impl Call<'_> {
         let stream = state.stream(stream)?;
         let context = state.stream_context(stream)?;
         let device = state.context(context)?.device;
-        let is_accessible = accesses
-            .iter()
-            .all(|(address, rights)| self.memory().pool_allows_at(*address, device, *rights));
+        let is_accessible = accesses.iter().all(|(address, rights)| {
+            self.memory()
+                .pools()
+                .pool_allows_at(*address, device, *rights)
+        });
         if is_accessible {
             Ok(())
         } else {
@@ -252,8 +254,12 @@ impl Call<'_> {
         let CopyOperands { to, from } = operands;
         let waits = match wait {
             Wait::Always => true,
-            Wait::UnlessOnDevice => !self.is_on_device(&to) || !self.is_on_device(&from),
-            Wait::Never => self.is_synchronous(&to) || self.is_synchronous(&from),
+            Wait::UnlessOnDevice => {
+                !self.operands().is_on_device(&to) || !self.operands().is_on_device(&from)
+            }
+            Wait::Never => {
+                self.operands().is_synchronous(&to) || self.operands().is_synchronous(&from)
+            }
         };
         let mut state = self.lock();
         let stream = state.working_stream(stream)?;
@@ -291,7 +297,7 @@ impl Call<'_> {
 
     /// Returns an operand of a copy in device memory or host memory, depending on its address.
     fn unified_operand(&self, address: CUdeviceptr, size: usize) -> Result<CopyOperand> {
-        if self.is_unified_host(address, size)? {
+        if self.operands().is_unified_host(address, size)? {
             return host_operand(HostPtr::from_exposed(address).0.cast(), size);
         }
         self.device_operand(address, size)

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 use curium_sys::{CUdeviceptr, CUmemRangeHandleType, CUresult};
 
-use crate::activity::MemoryChange;
+use crate::activity::{MemoryChange, is_observed};
 use crate::argument::Pointer;
 use crate::call::Call;
 use crate::memory::{Owner, Purpose};
@@ -64,7 +64,9 @@ impl Call<'_> {
             .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         let state = self.lock();
         state.check_device(allocation.owner.device)?;
-        if self.is_graph_memory(address) && self.free_graph_memory(address)? == Freed::ForReuse {
+        if self.graph_memory().contains(address)
+            && self.free_graph_memory(address)? == Freed::ForReuse
+        {
             return state.wait_for_device(allocation.owner.device).map(|_| ());
         }
         self.memory().retire(address, |purpose| {
@@ -112,6 +114,14 @@ impl Call<'_> {
 }
 
 impl Call<'_> {
+    /// Reports that the allocation at `address` was made by a call that uses no stream, if activities are observed.
+    pub(crate) fn report_new_memory(&self, address: u64) {
+        if is_observed() {
+            self.lock()
+                .report_memory(address, None, MemoryChange::Allocated);
+        }
+    }
+
     /// Fails: no other driver of this machine imports such descriptors. The arguments are checked first, as on hardware.
     #[expect(non_snake_case, reason = "the method has the name of the C function")]
     pub(crate) fn cuMemGetHandleForAddressRange(

@@ -115,9 +115,9 @@ impl Call<'_> {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         // The stream is created in the current context.
-        self.push(green);
+        self.thread().push(green);
         let result = self.cuStreamCreateWithPriority(stream, flags, priority);
-        self.pop();
+        self.thread().pop();
         result
     }
 

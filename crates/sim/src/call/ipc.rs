@@ -28,12 +28,13 @@ impl Call<'_> {
             .filter(|allocation| !allocation.is_retired);
         let allocation = allocation.filter(|allocation| allocation.purpose == Purpose::Device);
         let allocation = allocation.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
-        if self.memory().is_private(&allocation) {
+        if self.memory().sharing().is_private(&allocation) {
             drop(self.lock().wait_for_device(allocation.owner.device)?);
         }
         let shared = self
             .memory()
-            .share(&allocation, self.serial)
+            .sharing()
+            .share(&allocation, self.thread().serial)
             .ok_or(CUresult::CUDA_ERROR_NOT_SUPPORTED)?;
         self.memory().record_sharing(allocation.base);
         output.write(CUipcMemHandle {
@@ -56,10 +57,10 @@ impl Call<'_> {
             .filter(|_| flags & CUipcMem_flags::CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS.0 != 0)
             .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         let owner = self.current_owner()?;
-        if Some(shared.origin) == self.memory().origin(self.serial) {
+        if Some(shared.origin) == self.memory().sharing().origin(self.thread().serial) {
             return Err(CUresult::CUDA_ERROR_INVALID_CONTEXT);
         }
-        output.write(self.memory().open_foreign(shared, owner)?)
+        output.write(self.memory().sharing().open_foreign(shared, owner)?)
     }
 
     pub(crate) fn cuIpcOpenMemHandle(
@@ -78,7 +79,7 @@ impl Call<'_> {
             .find(address)
             .filter(|allocation| allocation.base == address && !allocation.is_retired);
         let allocation = allocation.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
-        if self.memory().close_foreign(address)? {
+        if self.memory().sharing().close_foreign(address)? {
             let state = self.lock();
             self.memory().retire(address, |_| true)?;
             drop(state.wait_for_device(allocation.owner.device)?);

@@ -202,6 +202,7 @@ impl Call<'_> {
             .as_slice()
         {
             [] => self
+                .thread()
                 .top()
                 .or(state.devices.first().and_then(|device| device.primary)),
             [context] => Some(*context),

@@ -130,7 +130,7 @@ impl Call<'_> {
         if !address.is_multiple_of(fill.width as u64) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        self.filled(address, size)?;
+        self.operands().filled(address, size)?;
         if size == 0 {
             return Ok(());
         }

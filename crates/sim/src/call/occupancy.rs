@@ -139,7 +139,7 @@ impl Call<'_> {
         let output = size.required()?;
         let config = config.read()?;
         let (mut state, context) = self.enter_current()?;
-        state.check_config(&config)?;
+        check_config(&mut state, &config)?;
         output.write(
             state
                 .resolve_kernel_in(function.required()?, context)?
@@ -158,7 +158,7 @@ impl Call<'_> {
         let config = config.read()?;
         let (mut state, context) = self.enter_current()?;
         let resolved = state.resolve_kernel_in(function.required()?, context)?;
-        state.check_config(&config)?;
+        check_config(&mut state, &config)?;
         // SAFETY: the configuration holds as many attributes as its count.
         let size = unsafe { cluster_size(&config) }?;
         if size > resolved.max_cluster_blocks() {
@@ -203,25 +203,7 @@ impl Call<'_> {
     }
 }
 
-impl Locked<'_> {
-    /// Checks the stream and the extents of a launch whose occupancy is queried.
-    fn check_config(&mut self, config: &CUlaunchConfig) -> Result {
-        let driver = self.driver();
-        let grid = [config.gridDimX, config.gridDimY, config.gridDimZ];
-        // As on hardware, the threads of a block may be too many for any launch.
-        let threads = config
-            .blockDimX
-            .checked_mul(config.blockDimY)
-            .and_then(|plane| plane.checked_mul(config.blockDimZ));
-        let is_positive = threads.is_some_and(|threads| threads.cast_signed() > 0);
-        if !driver.devices().is_within_limits(grid, GRID_LIMITS) || !is_positive {
-            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
-        }
-        // SAFETY: the stream of a configuration is a handle, as if it were an argument.
-        self.queried_stream(unsafe { Pointer::from_raw(config.hStream) })
-            .map(drop)
-    }
-}
+impl Locked<'_> {}
 
 /// Returns the blocks of a cluster of a launch.
 ///
@@ -258,4 +240,23 @@ fn check_flags(flags: u32) -> Result {
     } else {
         Ok(())
     }
+}
+
+/// Checks the stream and the extents of a launch whose occupancy is queried.
+fn check_config(state: &mut Locked<'_>, config: &CUlaunchConfig) -> Result {
+    let driver = state.driver();
+    let grid = [config.gridDimX, config.gridDimY, config.gridDimZ];
+    // As on hardware, the threads of a block may be too many for any launch.
+    let threads = config
+        .blockDimX
+        .checked_mul(config.blockDimY)
+        .and_then(|plane| plane.checked_mul(config.blockDimZ));
+    let is_positive = threads.is_some_and(|threads| threads.cast_signed() > 0);
+    if !driver.devices().is_within_limits(grid, GRID_LIMITS) || !is_positive {
+        return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+    }
+    // SAFETY: the stream of a configuration is a handle, as if it were an argument.
+    state
+        .queried_stream(unsafe { Pointer::from_raw(config.hStream) })
+        .map(drop)
 }

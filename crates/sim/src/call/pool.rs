@@ -72,7 +72,9 @@ impl Call<'_> {
             };
             return state.add_captured(stream, content);
         }
-        if self.is_graph_memory(address) && self.free_graph_memory(address)? == Freed::ForReuse {
+        if self.graph_memory().contains(address)
+            && self.free_graph_memory(address)? == Freed::ForReuse
+        {
             return Ok(());
         }
         self.memory().retire(address, |purpose| {
@@ -114,6 +116,7 @@ impl Call<'_> {
         let device = self.pool_device(device)?;
         let id = self.pool(pool)?;
         self.memory()
+            .pools()
             .set_current_pool(Some(Location::Device(device)), false, id)
     }
 
@@ -309,7 +312,7 @@ impl Locked<'_> {
         let owner = self.stream_owner(stream)?;
         if self.captures.is_capturing(stream) {
             // Memory of a graph cannot be exported.
-            if driver.memory().is_exportable(pool) {
+            if driver.memory().pools().is_exportable(pool) {
                 return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
             }
             let allocation = match self.recaptured_allocation(stream, size) {
@@ -320,10 +323,13 @@ impl Locked<'_> {
             return self.add_captured(stream, Content::Allocate(allocation));
         }
         // A pool that grows allocates from the device.
-        if driver.memory().needs_growth(pool, size as u64) {
+        if driver.memory().pools().needs_growth(pool, size as u64) {
             self.permit_unsafe()?;
         }
-        let memory = driver.memory().allocate_in_pool(pool, size as u64, owner)?;
+        let memory = driver
+            .memory()
+            .pools()
+            .allocate_in_pool(pool, size as u64, owner)?;
         driver.memory().note_stream(memory, stream.number());
         self.mark_allocation(stream, memory);
         self.report_memory(memory, Some(stream), MemoryChange::Allocated);

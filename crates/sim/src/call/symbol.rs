@@ -108,12 +108,13 @@ impl Call<'_> {
     /// Returns the address of a function of this driver, or of its variant for the per-thread default stream if requested.
     fn function_address(&self, function: Function, is_per_thread: bool) -> *const c_void {
         #[cfg(feature = "export")]
-        if self.slot == crate::slot::EXPORTED {
+        if self.thread().slot == crate::slot::EXPORTED {
             let variant = crate::export::per_thread_variant(function).filter(|_| is_per_thread);
             return variant.unwrap_or_else(|| crate::export::api().address(function));
         }
-        let variant = entry::per_thread_variant(self.slot, function).filter(|_| is_per_thread);
-        variant.unwrap_or_else(|| entry::api(self.slot).address(function))
+        let variant =
+            entry::per_thread_variant(self.thread().slot, function).filter(|_| is_per_thread);
+        variant.unwrap_or_else(|| entry::api(self.thread().slot).address(function))
     }
 
     /// Returns the newest function of this base name that `version` has.

@@ -36,11 +36,17 @@ impl Call<'_> {
         if flags != 0 || !is_aligned || !is_granular(size as u64) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        output.write(self.memory().reserve(size as u64, alignment as u64, hint)?)
+        output.write(
+            self.memory()
+                .mappings()
+                .reserve(size as u64, alignment as u64, hint)?,
+        )
     }
 
     pub(crate) fn cuMemAddressFree(&self, address: CUdeviceptr, size: usize) -> Result {
-        self.memory().free_reservation(address, size as u64)
+        self.memory()
+            .mappings()
+            .free_reservation(address, size as u64)
     }
 
     pub(crate) fn cuMemCreate(
@@ -57,6 +63,7 @@ impl Call<'_> {
         }
         output.write(
             self.memory()
+                .mappings()
                 .create_physical(size as u64, properties)?
                 .number(),
         )
@@ -64,7 +71,9 @@ impl Call<'_> {
 
     /// Releases the handle. The memory exists until its mappings are removed.
     pub(crate) fn cuMemRelease(&self, handle: CUmemGenericAllocationHandle) -> Result {
-        self.memory().release_physical(physical(handle))?;
+        self.memory()
+            .mappings()
+            .release_physical(physical(handle))?;
         self.drop_retired_memory();
         Ok(())
     }
@@ -74,9 +83,12 @@ impl Call<'_> {
         handle: Pointer<CUmemGenericAllocationHandle>,
         address: Pointer<c_void>,
     ) -> Result {
-        handle
-            .required()?
-            .write(self.memory().retain_physical(address.address())?.number())
+        handle.required()?.write(
+            self.memory()
+                .mappings()
+                .retain_physical(address.address())?
+                .number(),
+        )
     }
 
     /// Maps physical allocations as a whole only, as documented.
@@ -97,20 +109,22 @@ impl Call<'_> {
         if flags != 0 || !address.is_multiple_of(GRANULARITY) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        let whole = self.memory().physical_size(physical(handle))?;
+        let whole = self.memory().mappings().physical_size(physical(handle))?;
         if size as u64 != whole {
             return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
         }
-        self.memory().map(address, size as u64, physical(handle))
+        self.memory()
+            .mappings()
+            .map(address, size as u64, physical(handle))
     }
 
     /// Unmaps memory. Queued work that accesses it later fails with an illegal address.
     pub(crate) fn cuMemUnmap(&self, address: CUdeviceptr, size: usize) -> Result {
         // As on hardware, there may be nothing to unmap in a reservation, whatever the size.
-        if size != 0 && self.memory().is_unmapped(address) {
+        if size != 0 && self.memory().mappings().is_unmapped(address) {
             return Ok(());
         }
-        self.memory().unmap(address, size as u64)?;
+        self.memory().mappings().unmap(address, size as u64)?;
         self.drop_retired_memory();
         Ok(())
     }
@@ -130,7 +144,9 @@ impl Call<'_> {
         let rights = self
             .access_rights(rights)
             .or(Err(CUresult::CUDA_ERROR_INVALID_VALUE))?;
-        self.memory().set_access(address, size as u64, &rights)
+        self.memory()
+            .mappings()
+            .set_access(address, size as u64, &rights)
     }
 
     pub(crate) fn cuMemGetAccess(
@@ -146,7 +162,7 @@ impl Call<'_> {
             return Err(CUresult::CUDA_ERROR_INVALID_DEVICE);
         }
         let location = self.devices().location(&location)?;
-        output.write(self.memory().access(address, location)?.into())
+        output.write(self.memory().mappings().access(address, location)?.into())
     }
 
     pub(crate) fn cuMemGetAllocationGranularity(
@@ -173,7 +189,10 @@ impl Call<'_> {
         handle: CUmemGenericAllocationHandle,
     ) -> Result {
         let output = properties.required()?;
-        let physical = self.memory().physical_properties(physical(handle))?;
+        let physical = self
+            .memory()
+            .mappings()
+            .physical_properties(physical(handle))?;
         let mut properties = CUmemAllocationProp {
             type_: CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED,
             requestedHandleTypes: CUmemAllocationHandleType(physical.handle_types),
@@ -235,7 +254,7 @@ impl Call<'_> {
     fn drop_retired_memory(&self) {
         let state = self.lock();
         if state.schedule.pending(|_| true).is_empty() {
-            self.memory().drop_retired();
+            self.memory().mappings().drop_retired();
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Host services for running kernels: printing and memory allocation.
+//! The heap that kernels of a context allocate from.
 
 use std::collections::{BTreeMap, HashMap};
 

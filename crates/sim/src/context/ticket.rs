@@ -1,14 +1,4 @@
-//! The schedule: the dependencies of work, and the choice of what runs next.
-//!
-//! Work is queued as a graph of tickets. Work in a stream waits for the earlier work of the stream, and for what the rules of default
-//! streams and events add. The seed chooses among the work that is ready.
-//!
-//! To make an order repeatable, queued work is held back until the host requests its result. A wait releases the work that it depends on,
-//! and a query releases one operation. Otherwise work starts only after a delay: with several workers [`PATIENCE`] after it was queued,
-//! with one worker when nothing was queued for [`IDLENESS`].
-//!
-//! Waking a worker takes longer than a small kernel. A waiting thread therefore runs work itself if nothing else can run, which changes no
-//! order.
+//! Tickets: queued operations, by number, and the streams that they belong to.
 
 use crate::context::Context;
 use crate::handle::Id;

@@ -4,20 +4,9 @@ use std::time::Instant;
 
 use crate::activity::{ActivityOperation, Location, MemoryChange, is_observed, report};
 use crate::context::stream::Stream;
-use crate::driver::Driver;
 use crate::driver::locked::Locked;
 use crate::handle::Id;
 use crate::memory::Owner;
-
-impl Driver {
-    /// Reports that the allocation at `address` was made by a call that uses no stream, if activities are observed.
-    pub(crate) fn report_new_memory(&self, address: u64) {
-        if is_observed() {
-            self.lock()
-                .report_memory(address, None, MemoryChange::Allocated);
-        }
-    }
-}
 
 impl Locked<'_> {
     /// Reports that the allocation at `address` was made or is freed, if activities are observed.

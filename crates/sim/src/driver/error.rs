@@ -1,4 +1,4 @@
-//! Names and descriptions of the codes.
+//! The texts of codes that `cuGetErrorName` and `cuGetErrorString` return.
 
 use std::ffi::{CStr, c_char};
 

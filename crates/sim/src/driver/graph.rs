@@ -10,7 +10,6 @@ pub(crate) mod described;
 pub(crate) mod dot;
 pub(crate) mod edge;
 pub(crate) mod executable;
-pub(crate) mod kind;
 pub(crate) mod memory;
 pub(crate) mod object;
 pub(crate) mod plan;
@@ -124,7 +123,9 @@ impl Graphs {
         if node.content.kind() != content.kind() {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        let content = driver.inherit_attributes(&node.content, content)?;
+        let content = driver
+            .devices()
+            .inherit_attributes(&node.content, content)?;
         self.replace(id, content);
         Ok(())
     }

@@ -11,7 +11,7 @@ impl Driver {
         [
             &MARK[..],
             &std::process::id().to_le_bytes(),
-            &self.serial.to_le_bytes(),
+            &self.thread().serial.to_le_bytes(),
         ]
         .concat()
     }

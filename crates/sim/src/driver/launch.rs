@@ -123,6 +123,22 @@ impl Devices<'_> {
     }
 }
 
+impl Devices<'_> {
+    /// Returns a copy of a launch with other attributes.
+    pub(crate) fn relaunch<'a>(
+        &self,
+        launch: &Launch,
+        attributes: impl Iterator<Item = (CUlaunchAttributeID, &'a CUlaunchAttributeValue)>,
+    ) -> Result<Launch> {
+        let mut launch = launch.clone();
+        (launch.shape.is_cooperative, launch.shape.cluster) = (false, NO_CLUSTER);
+        attribute::apply(attributes, &mut launch.shape)?;
+        launch.shape.require_cluster(&launch.resolved)?;
+        self.check_shape(&launch.resolved, &launch.shape)?;
+        Ok(launch)
+    }
+}
+
 impl Driver {
     /// Checks a launch, copies its parameters and enqueues it.
     pub(crate) fn launch(
@@ -136,7 +152,7 @@ impl Driver {
         if function.is_null() {
             return Err(CUresult::CUDA_ERROR_INVALID_HANDLE);
         }
-        self.flush_output();
+        self.output().flush();
         let mut state = self.lock();
         let stream = state.working_stream(stream)?;
         let context = state.owning_context(state.stream_context(stream)?);
@@ -156,21 +172,6 @@ impl Driver {
             Work::Device(Box::new(move |driver| launch.run(driver, None))),
         );
         Ok(())
-    }
-
-    /// Returns a copy of a launch with other attributes.
-    pub(crate) fn relaunch<'a>(
-        &self,
-        launch: &Launch,
-        attributes: impl Iterator<Item = (CUlaunchAttributeID, &'a CUlaunchAttributeValue)>,
-    ) -> Result<Launch> {
-        let mut launch = launch.clone();
-        (launch.shape.is_cooperative, launch.shape.cluster) = (false, NO_CLUSTER);
-        attribute::apply(attributes, &mut launch.shape)?;
-        launch.shape.require_cluster(&launch.resolved)?;
-        self.devices()
-            .check_shape(&launch.resolved, &launch.shape)?;
-        Ok(launch)
     }
 }
 

@@ -4,13 +4,13 @@ pub(crate) mod rows;
 
 use curium_sys::{CUdeviceptr, CUresult};
 
-use crate::driver::Driver;
+use crate::driver::copy::Operands;
 use crate::result::Result;
 
-impl Driver {
+impl Operands<'_> {
     /// Checks that memory can be filled: it is allocated.
     pub(crate) fn filled(&self, address: CUdeviceptr, size: usize) -> Result {
-        if size == 0 || self.memory().contains(address, size as u64) {
+        if size == 0 || self.memory.contains(address, size as u64) {
             Ok(())
         } else {
             Err(CUresult::CUDA_ERROR_INVALID_VALUE)

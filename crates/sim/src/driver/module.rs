@@ -12,7 +12,7 @@ use crate::driver::locked::Locked;
 use crate::driver::state::State;
 use crate::handle::{Id, StaleHandle};
 use crate::image::Code;
-use crate::memory::{CopyOperand, Owner, Purpose};
+use crate::memory::{CopyOperand, Memory, Owner, Purpose};
 use crate::object::function::Function;
 use crate::object::library::Library;
 use crate::object::module::Module;
@@ -23,7 +23,7 @@ impl Driver {
     fn place_globals(&self, globals: &[Global], owner: Owner) -> Result<Arc<[u64]>> {
         let mut addresses = Vec::with_capacity(globals.len());
         for global in globals {
-            match self.allocate_global(global, owner) {
+            match allocate_global(self.memory(), global, owner) {
                 Ok(address) => addresses.push(address),
                 Err(code) => {
                     addresses
@@ -43,18 +43,6 @@ impl Driver {
             ))?;
         }
         Ok(addresses.into())
-    }
-
-    fn allocate_global(&self, global: &Global, owner: Owner) -> Result<u64> {
-        let size = global.size.max(1);
-        if global.managed {
-            return Ok(self
-                .memory()
-                .allocate_on_host(size, owner, Purpose::ManagedVariable)?
-                .expose());
-        }
-        self.memory()
-            .allocate_on_device(size, owner, Purpose::Module)
     }
 }
 
@@ -134,4 +122,14 @@ fn initial_contents(global: &Global, addresses: &[u64]) -> Box<[u8]> {
         }
     }
     contents.into()
+}
+
+fn allocate_global(memory: &Memory, global: &Global, owner: Owner) -> Result<u64> {
+    let size = global.size.max(1);
+    if global.managed {
+        return Ok(memory
+            .allocate_on_host(size, owner, Purpose::ManagedVariable)?
+            .expose());
+    }
+    memory.allocate_on_device(size, owner, Purpose::Module)
 }

@@ -142,10 +142,16 @@ impl Pool {
     }
 }
 
-impl Memory {
+/// The memory pools of a driver.
+#[derive(Clone, Copy)]
+pub(crate) struct Pools<'a> {
+    pub(super) memory: &'a Memory,
+}
+
+impl Pools<'_> {
     /// Allocates memory from a pool for work in a context, and returns its address.
     pub(crate) fn allocate_in_pool(&self, pool: Id<Pool>, size: u64, owner: Owner) -> Result<u64> {
-        let records = self.read();
+        let records = self.memory.read();
         // Only the process that created a pool allocates from it.
         let properties = records
             .pools
@@ -156,22 +162,30 @@ impl Memory {
         let is_managed = properties.is_managed;
         drop(records);
         if let Some(device) = device {
-            return self.allocate_on_device(size, Owner { device, ..owner }, Purpose::Pool(pool));
+            return self.memory.allocate_on_device(
+                size,
+                Owner { device, ..owner },
+                Purpose::Pool(pool),
+            );
         }
         let purpose = if is_managed {
             Purpose::ManagedPool(pool)
         } else {
             Purpose::HostPool(pool)
         };
-        self.write().charge(&owner, &purpose, size, u64::MAX)?;
-        self.allocate_on_host(size, owner, purpose)
+        self.memory
+            .write()
+            .charge(&owner, &purpose, size, u64::MAX)?;
+        self.memory
+            .allocate_on_host(size, owner, purpose)
             .map(HostPtr::expose)
-            .inspect_err(|_| self.write().discharge(&owner, &purpose, size))
+            .inspect_err(|_| self.memory.write().discharge(&owner, &purpose, size))
     }
 
     /// Returns `true` if memory of a pool can be exported to other processes.
     pub(crate) fn is_exportable(&self, pool: Id<Pool>) -> bool {
-        self.read()
+        self.memory
+            .read()
             .pools
             .get(pool)
             .is_some_and(|pool| pool.handle_types != 0)
@@ -179,7 +193,8 @@ impl Memory {
 
     /// Returns `true` if a pool has less unused memory than an allocation needs.
     pub(crate) fn needs_growth(&self, pool: Id<Pool>, size: u64) -> bool {
-        self.read()
+        self.memory
+            .read()
             .pools
             .get(pool)
             .is_some_and(|pool| pool.used.saturating_add(size) > pool.reserved)
@@ -187,7 +202,7 @@ impl Memory {
 
     /// Returns `true` if a device has these access rights to the pool that allocated the memory at an address, if a pool did.
     pub(crate) fn pool_allows_at(&self, address: u64, device: usize, rights: u32) -> bool {
-        let records = self.read();
+        let records = self.memory.read();
         records.find(address).is_none_or(|allocation| {
             !matches!(allocation.purpose, Purpose::Pool(_) | Purpose::HostPool(_))
                 || records.allows(allocation, Some(device), rights)
@@ -196,7 +211,7 @@ impl Memory {
 
     /// Returns the default pool of a location, which is created on first use.
     pub(crate) fn default_pool(&self, location: Option<Location>, is_managed: bool) -> Id<Pool> {
-        let records = &mut *self.write();
+        let records = &mut *self.memory.write();
         if let (Some(Location::Device(device)), false) = (location, is_managed) {
             return records.default_pools[device];
         }
@@ -218,9 +233,9 @@ impl Memory {
     /// Returns the current pool of a location.
     pub(crate) fn current_pool(&self, location: Option<Location>, is_managed: bool) -> Id<Pool> {
         if let (Some(Location::Device(device)), false) = (location, is_managed) {
-            return self.read().current_pools[device];
+            return self.memory.read().current_pools[device];
         }
-        let chosen = self.read().chosen_pool(location, is_managed);
+        let chosen = self.memory.read().chosen_pool(location, is_managed);
         chosen.unwrap_or_else(|| self.default_pool(location, is_managed))
     }
 
@@ -231,7 +246,7 @@ impl Memory {
         is_managed: bool,
         id: Id<Pool>,
     ) -> Result {
-        let records = &mut *self.write();
+        let records = &mut *self.memory.write();
         let pool = records
             .pools
             .get(id)

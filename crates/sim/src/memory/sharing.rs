@@ -91,10 +91,16 @@ impl SharedAllocation {
     }
 }
 
-impl Memory {
+/// The memory that this process shares with others, or has opened from them.
+#[derive(Clone, Copy)]
+pub(crate) struct Sharing<'a> {
+    pub(super) memory: &'a Memory,
+}
+
+impl Sharing<'_> {
     /// Returns the origin of the simulator with this serial number, if its memory can be shared.
     pub(crate) fn origin(&self, serial: u64) -> Option<Origin> {
-        let descriptor = self.space.descriptor()?;
+        let descriptor = self.memory.space.descriptor()?;
         Some(Origin {
             process: std::process::id(),
             descriptor,
@@ -104,13 +110,20 @@ impl Memory {
 
     /// Returns `true` if [`Self::share`] would move the bytes of an allocation. The caller first waits for all work that accesses them.
     pub(crate) fn is_private(&self, allocation: &Allocation) -> bool {
-        self.space.owns(allocation.base) && self.space.is_private(allocation.base, allocation.size)
+        self.memory.space.owns(allocation.base)
+            && self
+                .memory
+                .space
+                .is_private(allocation.base, allocation.size)
     }
 
     /// Makes an allocation accessible to other processes, and returns its location for them.
     pub(crate) fn share(&self, allocation: &Allocation, serial: u64) -> Option<SharedAllocation> {
-        let offset = self.space.offset(allocation.base)?;
-        self.space.share(allocation.base, allocation.size).ok()?;
+        let offset = self.memory.space.offset(allocation.base)?;
+        self.memory
+            .space
+            .share(allocation.base, allocation.size)
+            .ok()?;
         let pool = Records::allocation_pool(allocation).map_or(0, Id::number);
         let device = allocation.owner.device;
         Some(SharedAllocation {
@@ -124,7 +137,7 @@ impl Memory {
 
     /// Opens memory of another process, or increments its count, and returns its address.
     pub(crate) fn open_foreign(&self, shared: SharedAllocation, owner: Owner) -> Result<u64> {
-        let mut records = self.write();
+        let mut records = self.memory.write();
         if let Some((address, memory)) = records
             .foreign
             .iter_mut()
@@ -142,7 +155,7 @@ impl Memory {
 
     /// Decrements the count of memory of another process. Returns `true` if it must be freed now.
     pub(crate) fn close_foreign(&self, address: u64) -> Result<bool> {
-        let mut records = self.write();
+        let mut records = self.memory.write();
         let memory = records
             .foreign
             .get_mut(&address)
@@ -152,7 +165,7 @@ impl Memory {
     }
 }
 
-impl Memory {
+impl Sharing<'_> {
     /// Exports a location as a file descriptor for other processes. The caller closes it.
     pub(crate) fn publish(&self, shared: &SharedAllocation) -> Result<i32> {
         let mut words = [0; LABEL_WORDS];

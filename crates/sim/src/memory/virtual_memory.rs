@@ -165,13 +165,20 @@ impl VirtualMemory {
     }
 }
 
-impl Memory {
+/// Virtual memory management: reserved addresses, physical memory, and the mappings between them.
+#[derive(Clone, Copy)]
+pub(crate) struct Mappings<'a> {
+    pub(super) memory: &'a Memory,
+}
+
+impl Mappings<'_> {
     /// Reserves addresses.
     pub(crate) fn reserve(&self, size: u64, alignment: u64, hint: u64) -> Result<u64> {
         let reservation = Reservation::new(size, alignment.max(GRANULARITY), hint)
             .map_err(|error| io_error_code(&error))?;
         let address = reservation.address();
-        self.write()
+        self.memory
+            .write()
             .virtual_memory
             .reservations
             .insert(address, (reservation, Origin::here()));
@@ -180,7 +187,7 @@ impl Memory {
 
     /// Frees a whole reservation without mappings.
     pub(crate) fn free_reservation(&self, address: u64, size: u64) -> Result {
-        let memory = &mut self.write().virtual_memory;
+        let memory = &mut self.memory.write().virtual_memory;
         let is_whole = memory
             .reservations
             .get(&address)
@@ -203,9 +210,9 @@ impl Memory {
         size: u64,
         properties: Properties,
     ) -> Result<Id<Physical>> {
-        let mut records = self.write();
+        let mut records = self.memory.write();
         if let Location::Device(device) = properties.location {
-            let available = self.budget.saturating_sub(records.taken(device));
+            let available = self.memory.budget.saturating_sub(records.taken(device));
             if size > available {
                 return Err(CUresult::CUDA_ERROR_OUT_OF_MEMORY);
             }
@@ -236,7 +243,7 @@ impl Memory {
 
     /// Returns a descriptor of physical memory. The caller closes it.
     pub(crate) fn export_physical(&self, id: Id<Physical>, handle_type: u32) -> Result<i32> {
-        let records = self.read();
+        let records = self.memory.read();
         let physical = records
             .virtual_memory
             .physical
@@ -271,12 +278,12 @@ impl Memory {
             mappings: 0,
             written: None,
         };
-        Ok(self.write().virtual_memory.physical.insert(physical))
+        Ok(self.memory.write().virtual_memory.physical.insert(physical))
     }
 
     /// Returns an additional handle of the physical memory at an address.
     pub(crate) fn retain_physical(&self, address: u64) -> Result<Id<Physical>> {
-        let mut records = self.write();
+        let mut records = self.memory.write();
         let Some(&Allocation {
             purpose: Purpose::Mapped(id),
             ..
@@ -291,7 +298,7 @@ impl Memory {
 
     /// Releases one handle.
     pub(crate) fn release_physical(&self, id: Id<Physical>) -> Result {
-        let mut records = self.write();
+        let mut records = self.memory.write();
         let physical = records
             .virtual_memory
             .physical
@@ -303,7 +310,7 @@ impl Memory {
     }
 
     pub(crate) fn physical_properties(&self, id: Id<Physical>) -> Result<Properties> {
-        let records = self.read();
+        let records = self.memory.read();
         let physical = records
             .virtual_memory
             .physical
@@ -313,7 +320,8 @@ impl Memory {
     }
 
     pub(crate) fn physical_size(&self, id: Id<Physical>) -> Result<u64> {
-        self.read()
+        self.memory
+            .read()
             .virtual_memory
             .physical
             .get(id)
@@ -323,7 +331,7 @@ impl Memory {
 
     /// Maps the start of physical memory at reserved addresses, without access rights.
     pub(crate) fn map(&self, address: u64, size: u64, id: Id<Physical>) -> Result {
-        let mut records = self.write();
+        let mut records = self.memory.write();
         let before = records
             .allocations
             .range(..address.saturating_add(size))
@@ -366,14 +374,14 @@ impl Memory {
 
     /// Returns `true` if an address is reserved and nothing is mapped there.
     pub(crate) fn is_unmapped(&self, address: u64) -> bool {
-        let records = self.read();
+        let records = self.memory.read();
         let is_reserved = records.virtual_memory.reservation(address, 1).is_some();
         is_reserved && address.is_multiple_of(GRANULARITY) && records.find(address).is_none()
     }
 
     /// Removes all mappings of a range, none of which extends beyond it.
     pub(crate) fn unmap(&self, address: u64, size: u64) -> Result {
-        let mut records = self.write();
+        let mut records = self.memory.write();
         let records = &mut *records;
         for base in records
             .virtual_memory
@@ -401,7 +409,7 @@ impl Memory {
 
     /// Sets the rights of locations to all mappings of a range.
     pub(crate) fn set_access(&self, address: u64, size: u64, rights: &[(Location, u32)]) -> Result {
-        let mut records = self.write();
+        let mut records = self.memory.write();
         let records = &mut *records;
         let bases = records
             .virtual_memory
@@ -427,7 +435,7 @@ impl Memory {
 
     /// Returns the rights of a location to the mapping at an address.
     pub(crate) fn access(&self, address: u64, location: Location) -> Result<u32> {
-        let records = self.read();
+        let records = self.memory.read();
         let mapped = records
             .find(address)
             .filter(|allocation| matches!(allocation.purpose, Purpose::Mapped(_)))
@@ -442,7 +450,7 @@ impl Memory {
 
     /// Releases memory without an owner. Must be called only when no work is running.
     pub(crate) fn drop_retired(&self) {
-        let retired = std::mem::take(&mut self.write().virtual_memory.retired);
+        let retired = std::mem::take(&mut self.memory.write().virtual_memory.retired);
         drop(retired);
     }
 }

@@ -1,3 +1,3 @@
-//! copy.
+//! Copies.
 
 pub(crate) mod rows;

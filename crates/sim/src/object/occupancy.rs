@@ -1,4 +1,4 @@
-//! Occupancy: the number of blocks of a kernel that are resident on a multiprocessor.
+//! The largest cluster of a kernel.
 
 use crate::object::function::ResolvedKernel;
 

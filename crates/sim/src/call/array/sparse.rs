@@ -207,10 +207,11 @@ impl Call<'_> {
         }
         // SAFETY: for this type the caller has written the handle of physical memory.
         let handle = physical(unsafe { info.memHandle.memHandle });
-        let is_for_tiles = self.memory().physical_properties(handle)?.usage & TILE_POOL != 0;
+        let is_for_tiles =
+            self.memory().mappings().physical_properties(handle)?.usage & TILE_POOL != 0;
         let end = info.offset.checked_add(bytes).ok_or(INVALID)?;
-        let is_within =
-            info.offset.is_multiple_of(TILE) && end <= self.memory().physical_size(handle)?;
+        let is_within = info.offset.is_multiple_of(TILE)
+            && end <= self.memory().mappings().physical_size(handle)?;
         if is_for_tiles && is_within {
             Ok(())
         } else {

@@ -4,7 +4,6 @@ use curium_sys::{CUresult, CUstreamCaptureMode};
 
 use crate::argument::Pointer;
 use crate::call::Call;
-use crate::driver::capture::mode::{MODES, Mode};
 use crate::result::Result;
 
 #[expect(
@@ -20,13 +19,8 @@ impl Call<'_> {
         if new.0 > CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED.0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        let old = self.capture_mode();
-        let mut modes = MODES.get();
-        modes[self.slot] = Mode {
-            driver: self.serial,
-            mode: new,
-        };
-        MODES.set(modes);
+        let old = self.thread().capture_mode();
+        self.thread().set_capture_mode(new);
         mode.write(old)
     }
 }

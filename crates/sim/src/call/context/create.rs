@@ -26,7 +26,7 @@ impl Call<'_> {
         state.check_device(device)?;
         let id = state.new_context(device, flags, false);
         drop(state);
-        self.push(id);
+        self.thread().push(id);
         output.write(id.as_raw())
     }
 
@@ -84,8 +84,8 @@ impl Call<'_> {
         state.contexts.remove(id);
         state.end_objects(id);
         drop(state);
-        if self.top() == Some(id) {
-            self.pop();
+        if self.thread().top() == Some(id) {
+            self.thread().pop();
         }
         Ok(())
     }

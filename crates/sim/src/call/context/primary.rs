@@ -100,6 +100,24 @@ impl Call<'_> {
     }
 }
 
+impl Call<'_> {
+    /// Calls `call` with the primary context of a device current, which is retained if it is not active.
+    pub(crate) fn with_primary<T>(&self, device: CUdevice, call: impl FnOnce() -> T) -> Result<T> {
+        let device = self.devices().device(device)?;
+        let mut state = self.lock();
+        state.check_device(device)?;
+        let id = match state.primary(device) {
+            Some((id, _)) => id,
+            None => state.retain_primary(device),
+        };
+        drop(state);
+        self.thread().push(id);
+        let result = call();
+        self.thread().pop();
+        Ok(result)
+    }
+}
+
 impl Locked<'_> {
     /// Ends one retention of the primary context.
     pub(crate) fn release_primary(self, device: usize) -> Result {

@@ -19,25 +19,28 @@ impl Call<'_> {
 
     pub(crate) fn cuCtxSetCurrent(&self, context: Pointer<CUctx_st>) -> Result {
         if context.is_null() {
-            self.pop();
+            self.thread().pop();
             return Ok(());
         }
         let id = Id::from(context);
         self.lock().context(id)?;
-        self.pop();
-        self.push(id);
+        self.thread().pop();
+        self.thread().push(id);
         Ok(())
     }
 
     pub(crate) fn cuCtxPushCurrent_v2(&self, context: Pointer<CUctx_st>) -> Result {
         let id = Id::from(context.required()?);
         self.lock().context(id)?;
-        self.push(id);
+        self.thread().push(id);
         Ok(())
     }
 
     pub(crate) fn cuCtxPopCurrent_v2(&self, context: Pointer<CUcontext>) -> Result {
-        let id = self.pop().ok_or(CUresult::CUDA_ERROR_INVALID_CONTEXT)?;
+        let id = self
+            .thread()
+            .pop()
+            .ok_or(CUresult::CUDA_ERROR_INVALID_CONTEXT)?;
         context.write_if_not_null(id.as_raw());
         Ok(())
     }
@@ -46,7 +49,8 @@ impl Call<'_> {
 impl Call<'_> {
     /// Returns `true` if a context is in the calling thread's stack.
     pub(crate) fn is_stacked(&self, context: Id<Context>) -> bool {
-        self.with_stack(|contexts| contexts.contains(&context))
+        self.thread()
+            .with_stack(|contexts| contexts.contains(&context))
             .unwrap_or_default()
     }
 }

@@ -161,9 +161,12 @@ impl Call<'_> {
         let view = self
             .memory()
             .seen_by(state.context(context)?.device, state.peer_devices(context));
-        let mut on_device = addresses
-            .iter()
-            .filter(|address| !self.is_unified_host(**address, 0).unwrap_or_default());
+        let mut on_device = addresses.iter().filter(|address| {
+            !self
+                .operands()
+                .is_unified_host(**address, 0)
+                .unwrap_or_default()
+        });
         if on_device.all(|address| view.reaches(*address)) {
             return Ok(());
         }

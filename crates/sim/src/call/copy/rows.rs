@@ -113,9 +113,10 @@ impl Call<'_> {
             .into_iter()
             .filter(|(kind, address, _)| match *kind {
                 CUmemorytype::CU_MEMORYTYPE_DEVICE => true,
-                CUmemorytype::CU_MEMORYTYPE_UNIFIED => {
-                    !self.is_unified_host(*address, 0).unwrap_or_default()
-                }
+                CUmemorytype::CU_MEMORYTYPE_UNIFIED => !self
+                    .operands()
+                    .is_unified_host(*address, 0)
+                    .unwrap_or_default(),
                 _ => false,
             })
             .map(|(_, address, rights)| (address, rights))

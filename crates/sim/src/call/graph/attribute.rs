@@ -40,7 +40,7 @@ impl Call<'_> {
         check(attribute)?;
         let mut attributes = kernel.attributes.clone();
         attributes.set(attribute, value);
-        let content = self.with_attributes(kernel, attributes)?;
+        let content = self.devices().with_attributes(kernel, attributes)?;
         state.graphs.replace(id, content);
         Ok(())
     }
@@ -53,7 +53,7 @@ impl Call<'_> {
         let mut state = self.lock();
         let attributes = state.graphs.kernel_node(from)?.1.attributes.clone();
         let (id, kernel) = state.graphs.kernel_node(to)?;
-        let content = self.with_attributes(kernel, attributes)?;
+        let content = self.devices().with_attributes(kernel, attributes)?;
         state.graphs.replace(id, content);
         Ok(())
     }

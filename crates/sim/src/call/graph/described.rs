@@ -99,7 +99,7 @@ impl Locked<'_> {
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMSET => {
                 // SAFETY: the type of the description is a fill.
                 let set = unsafe { union.memset };
-                driver.set_content(CUDA_MEMSET_NODE_PARAMS {
+                driver.operands().set_content(CUDA_MEMSET_NODE_PARAMS {
                     dst: set.dst,
                     pitch: set.pitch,
                     value: set.value,

@@ -5,7 +5,10 @@ use crate::call::Call;
 use crate::driver::graph::add::Spot;
 use crate::driver::locked::Locked;
 use crate::handle::Id;
+use crate::host_function::HostFunction;
 use crate::object::graph::content::Content;
+use crate::object::launch::parameters::Arguments;
+use crate::object::launch::{NO_CLUSTER, Shape};
 use crate::result::Result;
 use curium_sys::{
     CUDA_BATCH_MEM_OP_NODE_PARAMS, CUDA_HOST_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS,
@@ -14,63 +17,29 @@ use curium_sys::{
 };
 
 impl Locked<'_> {
-    fn kernel_v1(&mut self, params: ConstPointer<CUDA_KERNEL_NODE_PARAMS_v1>) -> Result<Content> {
-        let params = params.read()?;
-        let params = CUDA_KERNEL_NODE_PARAMS {
-            func: params.func,
-            gridDimX: params.gridDimX,
-            gridDimY: params.gridDimY,
-            gridDimZ: params.gridDimZ,
-            blockDimX: params.blockDimX,
-            blockDimY: params.blockDimY,
-            blockDimZ: params.blockDimZ,
-            sharedMemBytes: params.sharedMemBytes,
-            kernelParams: params.kernelParams,
-            extra: params.extra,
-            ..CUDA_KERNEL_NODE_PARAMS::default()
+    pub(crate) fn described_kernel(&mut self, params: &CUDA_KERNEL_NODE_PARAMS) -> Result<Content> {
+        // SAFETY: the function of a description is a handle, as if it were an argument.
+        let function = unsafe {
+            Pointer::from_raw(if params.func.is_null() {
+                params.kern.cast()
+            } else {
+                params.func
+            })
         };
-        self.described_kernel(&params)
-    }
-
-    fn kernel_v2(&mut self, params: ConstPointer<CUDA_KERNEL_NODE_PARAMS>) -> Result<Content> {
-        self.described_kernel(&params.read()?)
-    }
-
-    /// Requires bytes to copy, unlike the description of a new node.
-    fn copy_again(&mut self, params: ConstPointer<CUDA_MEMCPY3D>) -> Result<Content> {
-        let described = params.read()?;
-        if described.WidthInBytes == 0 || described.Height == 0 || described.Depth == 0 {
-            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
-        }
-        self.copy_content(described)
-    }
-
-    fn batch_node(
-        &mut self,
-        params: ConstPointer<CUDA_BATCH_MEM_OP_NODE_PARAMS>,
-    ) -> Result<Content> {
-        self.batch_content(&params.read()?)
-    }
-
-    /// Requires a context, unlike the description of a new node.
-    fn batch_node_again(
-        &mut self,
-        params: ConstPointer<CUDA_BATCH_MEM_OP_NODE_PARAMS>,
-    ) -> Result<Content> {
-        if params.read()?.ctx.is_null() {
-            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
-        }
-        self.batch_node(params)
-    }
-
-    fn record_node(&mut self, event: Pointer<CUevent_st>) -> Result<Content> {
-        self.event(event.required()?)
-            .map(|(id, _)| Content::Record(id))
-    }
-
-    fn wait_node(&mut self, event: Pointer<CUevent_st>) -> Result<Content> {
-        self.event(event.required()?)
-            .map(|(id, _)| Content::Wait(id))
+        // SAFETY: the context of a description is a handle, as if it were an argument.
+        let context = unsafe { Pointer::from_raw(params.ctx) };
+        let shape = Shape {
+            grid: [params.gridDimX, params.gridDimY, params.gridDimZ],
+            block: [params.blockDimX, params.blockDimY, params.blockDimZ],
+            dynamic_shared: params.sharedMemBytes,
+            is_cooperative: false,
+            cluster: NO_CLUSTER,
+        };
+        // SAFETY: the pointers of a description are those of a launch.
+        let values = unsafe { Pointer::from_raw(params.kernelParams) };
+        // SAFETY: the list of a description is that of a launch.
+        let extra = unsafe { Pointer::from_raw(params.extra) };
+        self.kernel_content(function, context, shape, Arguments::new(values, extra)?)
     }
 
     /// Returns a node of operations on values, which may be none.
@@ -107,7 +76,7 @@ macro_rules! kinds {
                 ) -> Result {
                     self.add(&Spot::new(node, graph, after, count), |state, _| {
                         $(state.valid_context(self.context_or_current($context)?)?;)?
-                        state.$make(described)
+                        $make(state, described)
                     })
                 }
 
@@ -117,7 +86,7 @@ macro_rules! kinds {
                     // The description contains no context, so the current one is used.
                     $(let $context = self.current().or(Err(CUresult::CUDA_ERROR_INVALID_VALUE))?;
                     state.valid_context($context)?;)?
-                    let content = state.$remake(described)?;
+                    let content = $remake(&mut state, described)?;
                     state.graphs.change(self, node, content)
                 }
 
@@ -132,7 +101,7 @@ macro_rules! kinds {
                     state.graphs.executable(executable)?;
                     state.graphs.node(node)?;
                     $(state.valid_context(self.context_or_current($context)?)?;)?
-                    let content = state.$remake(described)?;
+                    let content = $remake(&mut state, described)?;
                     state.graphs.update(self, executable, node, content)
                 }
             )*
@@ -157,4 +126,85 @@ kinds! {
         cuGraphAddEventRecordNode cuGraphEventRecordNodeSetEvent cuGraphExecEventRecordNodeSetEvent;
     wait_node wait_node(Pointer<CUevent_st>):
         cuGraphAddEventWaitNode cuGraphEventWaitNodeSetEvent cuGraphExecEventWaitNodeSetEvent;
+}
+
+fn kernel_v1(
+    state: &mut Locked<'_>,
+    params: ConstPointer<CUDA_KERNEL_NODE_PARAMS_v1>,
+) -> Result<Content> {
+    let params = params.read()?;
+    let params = CUDA_KERNEL_NODE_PARAMS {
+        func: params.func,
+        gridDimX: params.gridDimX,
+        gridDimY: params.gridDimY,
+        gridDimZ: params.gridDimZ,
+        blockDimX: params.blockDimX,
+        blockDimY: params.blockDimY,
+        blockDimZ: params.blockDimZ,
+        sharedMemBytes: params.sharedMemBytes,
+        kernelParams: params.kernelParams,
+        extra: params.extra,
+        ..CUDA_KERNEL_NODE_PARAMS::default()
+    };
+    state.described_kernel(&params)
+}
+
+fn kernel_v2(
+    state: &mut Locked<'_>,
+    params: ConstPointer<CUDA_KERNEL_NODE_PARAMS>,
+) -> Result<Content> {
+    state.described_kernel(&params.read()?)
+}
+
+/// Requires bytes to copy, unlike the description of a new node.
+fn copy_again(state: &mut Locked<'_>, params: ConstPointer<CUDA_MEMCPY3D>) -> Result<Content> {
+    let described = params.read()?;
+    if described.WidthInBytes == 0 || described.Height == 0 || described.Depth == 0 {
+        return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+    }
+    state.copy_content(described)
+}
+
+fn batch_node(
+    state: &mut Locked<'_>,
+    params: ConstPointer<CUDA_BATCH_MEM_OP_NODE_PARAMS>,
+) -> Result<Content> {
+    state.batch_content(&params.read()?)
+}
+
+/// Requires a context, unlike the description of a new node.
+fn batch_node_again(
+    state: &mut Locked<'_>,
+    params: ConstPointer<CUDA_BATCH_MEM_OP_NODE_PARAMS>,
+) -> Result<Content> {
+    if params.read()?.ctx.is_null() {
+        return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+    }
+    batch_node(state, params)
+}
+
+fn record_node(state: &mut Locked<'_>, event: Pointer<CUevent_st>) -> Result<Content> {
+    state
+        .event(event.required()?)
+        .map(|(id, _)| Content::Record(id))
+}
+
+fn wait_node(state: &mut Locked<'_>, event: Pointer<CUevent_st>) -> Result<Content> {
+    state
+        .event(event.required()?)
+        .map(|(id, _)| Content::Wait(id))
+}
+
+fn copy(state: &mut Locked<'_>, params: ConstPointer<CUDA_MEMCPY3D>) -> Result<Content> {
+    state.copy_content(params.read()?)
+}
+
+fn set(state: &mut Locked<'_>, params: ConstPointer<CUDA_MEMSET_NODE_PARAMS>) -> Result<Content> {
+    let driver = state.driver();
+    driver.operands().set_content(params.read()?)
+}
+
+fn host(_state: &mut Locked<'_>, params: ConstPointer<CUDA_HOST_NODE_PARAMS>) -> Result<Content> {
+    let params = params.read()?;
+    HostFunction::new(params.fn_, params.userData).map(Content::Host)
 }

@@ -158,7 +158,7 @@ impl Locked<'_> {
             .iter()
             .filter_map(|node| self.graphs.nodes.get(*node))
             .any(|node| matches!(node.content, Content::Free(freed) if freed == address));
-        if is_freed || !driver.is_graph_memory(address) {
+        if is_freed || !driver.graph_memory().contains(address) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         Ok(Content::Free(address))

@@ -1,12 +1,13 @@
 //! Filling rows.
 
-use curium_sys::{CUdeviceptr, CUstream_st};
+use curium_sys::{CUdeviceptr, CUresult, CUstream_st};
 
 use crate::argument::Pointer;
 use crate::call::Call;
 use crate::driver::copy::legacy;
 use crate::driver::memset::rows::Rows;
 use crate::memory::Fill;
+use crate::object::graph::content::{Content, Set};
 use crate::result::Result;
 
 /// Methods for one width: the synchronous form and the asynchronous one.
@@ -50,4 +51,36 @@ widths! {
     cuMemsetD2D8_v2 cuMemsetD2D8Async u8;
     cuMemsetD2D16_v2 cuMemsetD2D16Async u16;
     cuMemsetD2D32_v2 cuMemsetD2D32Async u32;
+}
+
+impl Call<'_> {
+    pub(crate) fn fill_rows(
+        &self,
+        address: CUdeviceptr,
+        fill: Fill,
+        rows: Rows,
+        stream: Pointer<CUstream_st>,
+    ) -> Result {
+        const INVALID: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
+        let row = fill.count.checked_mul(fill.width).ok_or(INVALID)?;
+        let mut state = self.lock();
+        let stream = state.working_stream(stream)?;
+        let is_pitch_valid =
+            rows.height <= 1 || (rows.pitch >= row && rows.pitch.is_multiple_of(fill.width));
+        if !address.is_multiple_of(fill.width as u64) || !is_pitch_valid {
+            return Err(INVALID);
+        }
+        if row == 0 || rows.height == 0 {
+            return Ok(());
+        }
+        let span = (rows.height - 1)
+            .checked_mul(rows.pitch)
+            .and_then(|rows| rows.checked_add(row))
+            .ok_or(INVALID)?;
+        self.operands().filled(address, span)?;
+        state.enqueue(
+            stream,
+            Content::Set(Set::new(address, fill, rows.pitch, rows.height)),
+        )
+    }
 }

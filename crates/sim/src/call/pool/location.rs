@@ -24,7 +24,12 @@ impl Call<'_> {
     ) -> Result {
         let output = pool.required()?;
         let (location, is_managed) = self.current_pool_place(&location.read()?, kind)?;
-        output.write(self.memory().default_pool(location, is_managed).as_raw())
+        output.write(
+            self.memory()
+                .pools()
+                .default_pool(location, is_managed)
+                .as_raw(),
+        )
     }
 
     pub(crate) fn cuMemGetMemPool(
@@ -35,7 +40,12 @@ impl Call<'_> {
     ) -> Result {
         let output = pool.required()?;
         let (location, is_managed) = self.current_pool_place(&location.read()?, kind)?;
-        output.write(self.memory().current_pool(location, is_managed).as_raw())
+        output.write(
+            self.memory()
+                .pools()
+                .current_pool(location, is_managed)
+                .as_raw(),
+        )
     }
 
     pub(crate) fn cuMemSetMemPool(
@@ -47,7 +57,9 @@ impl Call<'_> {
         let location = location.read()?;
         let pool = self.pool(pool)?;
         let (location, is_managed) = self.current_pool_place(&location, kind)?;
-        self.memory().set_current_pool(location, is_managed, pool)
+        self.memory()
+            .pools()
+            .set_current_pool(location, is_managed, pool)
     }
 
     pub(crate) fn cuMemPoolSetAccess(

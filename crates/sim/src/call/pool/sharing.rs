@@ -52,7 +52,8 @@ impl Call<'_> {
         }
         let origin = self
             .memory()
-            .origin(self.serial)
+            .sharing()
+            .origin(self.thread().serial)
             .ok_or(CUresult::CUDA_ERROR_NOT_SUPPORTED)?;
         let name = SharedAllocation {
             origin,
@@ -65,7 +66,7 @@ impl Call<'_> {
             pool: id.number(),
         };
         // SAFETY: for this type the caller passes a pointer to an `int`.
-        unsafe { output.cast::<i32>() }.write(self.memory().publish(&name)?)?;
+        unsafe { output.cast::<i32>() }.write(self.memory().sharing().publish(&name)?)?;
         if let Some(pool) = self.memory().write().pools.get_mut(id) {
             pool.is_shared = true;
         }
@@ -93,7 +94,11 @@ impl Call<'_> {
         }
         // The pointer contains the number.
         let descriptor = i32::try_from(exported.address()).map_err(|_| INVALID)?;
-        let name = self.memory().published(descriptor).ok_or(INVALID)?;
+        let name = self
+            .memory()
+            .sharing()
+            .published(descriptor)
+            .ok_or(INVALID)?;
         let location = match name.device {
             HOST => Location::HostNuma(0),
             device if device < self.config().devices as usize => Location::Device(device),
@@ -127,12 +132,13 @@ impl Call<'_> {
         if matches!(allocation.purpose, Purpose::HostPool(_)) {
             return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
         }
-        if self.memory().is_private(&allocation) {
+        if self.memory().sharing().is_private(&allocation) {
             drop(self.lock().wait_for_device(allocation.owner.device)?);
         }
         let shared = self
             .memory()
-            .share(&allocation, self.serial)
+            .sharing()
+            .share(&allocation, self.thread().serial)
             .ok_or(CUresult::CUDA_ERROR_NOT_SUPPORTED)?;
         self.memory().record_sharing(allocation.base);
         output.write(CUmemPoolPtrExportData {
@@ -167,6 +173,6 @@ impl Call<'_> {
             context: Id::from_number(0),
             device: shared.device,
         };
-        output.write(self.memory().open_foreign(shared, owner)?)
+        output.write(self.memory().sharing().open_foreign(shared, owner)?)
     }
 }

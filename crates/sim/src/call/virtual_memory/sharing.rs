@@ -31,6 +31,7 @@ impl Call<'_> {
         }
         let descriptor = self
             .memory()
+            .mappings()
             .export_physical(physical(handle), handle_type.0)?;
         // SAFETY: for this type the caller passes a pointer to an `int`.
         unsafe { output.cast::<i32>() }.write(descriptor)
@@ -58,7 +59,7 @@ impl Call<'_> {
         let descriptor =
             i32::try_from(exported.address()).map_err(|_| CUresult::CUDA_ERROR_INVALID_VALUE)?;
         let devices = self.config().devices as usize;
-        let imported = self.memory().import_physical(descriptor, |properties| {
+        let imported = self.memory().mappings().import_physical(descriptor, |properties| {
             !matches!(properties.location, Location::Device(device) if device >= devices)
         })?;
         output.write(imported.number())

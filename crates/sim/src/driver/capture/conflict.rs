@@ -115,7 +115,7 @@ impl Locked<'_> {
     /// Checks that the calling thread may make potentially unsafe calls; captures that forbid them are invalidated.
     pub(crate) fn permit_unsafe(&mut self) -> Result {
         let driver = self.driver;
-        let mode = driver.capture_mode();
+        let mode = driver.thread().capture_mode();
         let thread = this_thread();
         self.captures
             .invalidate_captures(|capture| capture.forbids_unsafe(mode, thread), UNSUPPORTED)

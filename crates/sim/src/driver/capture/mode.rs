@@ -5,14 +5,14 @@ use std::cell::Cell;
 use curium_sys::CUstreamCaptureMode;
 
 use crate::config::MAX_DRIVERS;
-use crate::driver::Driver;
+use crate::driver::context::stack::ThreadState;
 
 /// The mode of one thread in one driver.
 #[derive(Clone, Copy)]
-pub(crate) struct Mode {
+struct Mode {
     /// The driver that it belongs to: a later one in the same slot starts anew.
-    pub(crate) driver: u64,
-    pub(crate) mode: CUstreamCaptureMode,
+    driver: u64,
+    mode: CUstreamCaptureMode,
 }
 
 const INITIAL: Mode = Mode {
@@ -21,10 +21,20 @@ const INITIAL: Mode = Mode {
 };
 
 thread_local! {
-    pub(crate) static MODES: Cell<[Mode; MAX_DRIVERS]> = const { Cell::new([INITIAL; MAX_DRIVERS]) };
+    static MODES: Cell<[Mode; MAX_DRIVERS]> = const { Cell::new([INITIAL; MAX_DRIVERS]) };
 }
 
-impl Driver {
+impl ThreadState {
+    /// Sets the mode of the calling thread.
+    pub(crate) fn set_capture_mode(&self, mode: CUstreamCaptureMode) {
+        let mut modes = MODES.get();
+        modes[self.slot] = Mode {
+            driver: self.serial,
+            mode,
+        };
+        MODES.set(modes);
+    }
+
     /// Returns the mode of the calling thread.
     pub(crate) fn capture_mode(&self) -> CUstreamCaptureMode {
         let Mode { driver, mode } = MODES.get()[self.slot];

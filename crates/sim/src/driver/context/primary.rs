@@ -1,31 +1,9 @@
 //! Primary contexts: one per device, retained and released.
 
-use curium_sys::CUdevice;
-
 use crate::context::Context;
-use crate::driver::Driver;
 use crate::driver::context::create::MAP_HOST;
 use crate::driver::state::State;
 use crate::handle::Id;
-use crate::result::Result;
-
-impl Driver {
-    /// Calls `call` with the primary context of a device current, which is retained if it is not active.
-    pub(crate) fn with_primary<T>(&self, device: CUdevice, call: impl FnOnce() -> T) -> Result<T> {
-        let device = self.devices().device(device)?;
-        let mut state = self.lock();
-        state.check_device(device)?;
-        let id = match state.primary(device) {
-            Some((id, _)) => id,
-            None => state.retain_primary(device),
-        };
-        drop(state);
-        self.push(id);
-        let result = call();
-        self.pop();
-        Ok(result)
-    }
-}
 
 impl State {
     /// Returns the active primary context of a device, with its retain count.

@@ -1,10 +1,9 @@
-//! The context stack of each thread.
+//! The state of each thread: the stack of contexts.
 
 use std::cell::RefCell;
 
 use crate::config::MAX_DRIVERS;
 use crate::context::Context;
-use crate::driver::Driver;
 use crate::handle::Id;
 
 /// The contexts of one thread in one driver; the last one is current.
@@ -19,7 +18,14 @@ thread_local! {
         const { RefCell::new([const { Stack { driver: 0, contexts: Vec::new() } }; MAX_DRIVERS]) };
 }
 
-impl Driver {
+/// What a driver stores for the calling thread: the stack of contexts, and the capture mode.
+#[derive(Clone, Copy)]
+pub(crate) struct ThreadState {
+    pub(crate) slot: usize,
+    pub(crate) serial: u64,
+}
+
+impl ThreadState {
     /// Returns the calling thread's current context, even if it is not valid any more.
     pub(crate) fn top(&self) -> Option<Id<Context>> {
         self.with_stack(|contexts| contexts.last().copied())

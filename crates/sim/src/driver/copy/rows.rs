@@ -39,7 +39,9 @@ impl Driver {
                 !self.memory().is_closed_to_host(operand.host.addr() as u64)
             }
             CUmemorytype::CU_MEMORYTYPE_DEVICE => false,
-            CUmemorytype::CU_MEMORYTYPE_UNIFIED => self.is_unified_host(operand.device, span)?,
+            CUmemorytype::CU_MEMORYTYPE_UNIFIED => {
+                self.operands().is_unified_host(operand.device, span)?
+            }
             _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
         };
         let is_by_host_pointer = operand.kind == CUmemorytype::CU_MEMORYTYPE_HOST;
@@ -174,8 +176,8 @@ impl Rows {
         let mut rows = (0..depth).flat_map(|layer| (0..height).map(move |row| (layer, row)));
         activity::measured(
             || ActivityOperation::Copy {
-                from: driver.activity_memory(&self.from.row(0, 0)),
-                to: driver.activity_memory(&self.to.row(0, 0)),
+                from: driver.operands().activity_memory(&self.from.row(0, 0)),
+                to: driver.operands().activity_memory(&self.to.row(0, 0)),
                 bytes: width as u64 * height as u64 * depth as u64,
             },
             || {

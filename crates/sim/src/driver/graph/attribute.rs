@@ -3,7 +3,7 @@
 use curium_sys::{CUgraphNode_st, CUresult};
 
 use crate::argument::Pointer;
-use crate::driver::Driver;
+use crate::driver::device::Devices;
 use crate::driver::graph::Graphs;
 use crate::handle::Id;
 use crate::object::graph::Node;
@@ -11,7 +11,7 @@ use crate::object::graph::attribute::Attributes;
 use crate::object::graph::content::{Content, KernelNode};
 use crate::result::Result;
 
-impl Driver {
+impl Devices<'_> {
     /// Returns the replacement for `before` in its node, which keeps its attributes.
     pub(crate) fn inherit_attributes(&self, before: &Content, content: Content) -> Result<Content> {
         match (before, content) {

@@ -9,6 +9,7 @@ use crate::activity::{self, ActivityOperation};
 use crate::argument::Pointer;
 use crate::context::Context;
 use crate::driver::Driver;
+use crate::driver::copy::Operands;
 use crate::driver::locked::Locked;
 use crate::driver::schedule::Work;
 use crate::handle::Id;
@@ -49,16 +50,7 @@ impl Content {
     }
 }
 
-impl Driver {
-    /// Returns the specified context, or else the current one.
-    pub(crate) fn context_or_current(&self, context: Pointer<CUctx_st>) -> Result<Id<Context>> {
-        if context.is_null() {
-            self.current()
-        } else {
-            Ok(Id::from(context))
-        }
-    }
-
+impl Operands<'_> {
     pub(crate) fn set_content(&self, set: CUDA_MEMSET_NODE_PARAMS) -> Result<Content> {
         let width = set.elementSize as usize;
         let row = set.width.checked_mul(width);
@@ -78,6 +70,17 @@ impl Driver {
     }
 }
 
+impl Driver {
+    /// Returns the specified context, or else the current one.
+    pub(crate) fn context_or_current(&self, context: Pointer<CUctx_st>) -> Result<Id<Context>> {
+        if context.is_null() {
+            self.current()
+        } else {
+            Ok(Id::from(context))
+        }
+    }
+}
+
 /// The kind of an operand's memory, which an update of an executable cannot change.
 #[derive(Eq, PartialEq)]
 pub(crate) enum MemoryKind {
@@ -92,13 +95,17 @@ impl Copy3D {
     pub(crate) fn memory_kinds(&self, driver: &Driver) -> [MemoryKind; 2] {
         let copy = &self.described;
         [
-            driver.memory_kind(copy.srcMemoryType, copy.srcDevice),
-            driver.memory_kind(copy.dstMemoryType, copy.dstDevice),
+            driver
+                .operands()
+                .memory_kind(copy.srcMemoryType, copy.srcDevice),
+            driver
+                .operands()
+                .memory_kind(copy.dstMemoryType, copy.dstDevice),
         ]
     }
 }
 
-impl Driver {
+impl Operands<'_> {
     fn memory_kind(&self, kind: CUmemorytype, address: CUdeviceptr) -> MemoryKind {
         match kind {
             CUmemorytype::CU_MEMORYTYPE_HOST => MemoryKind::Host,
@@ -108,7 +115,7 @@ impl Driver {
             {
                 MemoryKind::Host
             }
-            _ if self.memory().is_managed(address) => MemoryKind::Managed,
+            _ if self.memory.is_managed(address) => MemoryKind::Managed,
             _ => MemoryKind::Device,
         }
     }

@@ -47,11 +47,6 @@ impl Driver {
         self.reserve(owner, pool, params)
     }
 
-    /// Returns `true` if an address is memory of a graph.
-    pub(crate) fn is_graph_memory(&self, address: CUdeviceptr) -> bool {
-        self.graph_memory().allocations.contains_key(&address)
-    }
-
     pub(crate) fn reserve(
         &self,
         owner: Owner,

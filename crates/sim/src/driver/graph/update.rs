@@ -33,7 +33,9 @@ impl Graphs {
         {
             return Err(INVALID);
         }
-        step.content = driver.inherit_attributes(&step.content, content)?;
+        step.content = driver
+            .devices()
+            .inherit_attributes(&step.content, content)?;
         Ok(())
     }
 }

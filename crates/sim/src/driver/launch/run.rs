@@ -68,7 +68,7 @@ impl Launch {
         let code = report::code(&fault);
         driver.report(*fault, Persistence::Fatal);
         // Later calls return the sticky error before they wait.
-        driver.flush_output();
+        driver.output().flush();
         Err(code)
     }
 }

@@ -59,7 +59,7 @@ impl<'a> Host<'a> {
     pub(crate) fn flush(&self) {
         let text = std::mem::take(&mut *self.text());
         if !text.is_empty() {
-            self.driver.append_output(&text);
+            self.driver.output().append(&text);
         }
     }
 

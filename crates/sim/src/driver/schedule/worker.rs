@@ -26,9 +26,13 @@ impl Driver {
         let Some(driver) = self.shared() else { return };
         for _ in 0..self.config().workers.max(1) {
             let driver = Arc::clone(&driver);
-            self.register_thread(thread::spawn(move || driver.lock().work()));
+            self.threads
+                .lock()
+                .push(thread::spawn(move || work(driver.lock())));
         }
-        self.register_thread(thread::spawn(move || driver.lock().call_host_functions()));
+        self.threads
+            .lock()
+            .push(thread::spawn(move || call_host_functions(driver.lock())));
     }
 }
 
@@ -59,9 +63,9 @@ impl Locked<'_> {
             self.schedule.sleepers -= 1;
         }
         self.schedule.observe(tickets);
-        if self.driver.has_output() {
+        if !self.driver.output().is_empty() {
             let driver = self.unlock();
-            driver.flush_output();
+            driver.output().flush();
             self = driver.lock();
         }
         if self.schedule.is_closed() {
@@ -80,31 +84,6 @@ impl Locked<'_> {
                 self
             }
             Next::Stop | Next::Wait(_) => self,
-        }
-    }
-
-    /// Runs a worker until the driver ends.
-    fn work(mut self) {
-        loop {
-            match self.schedule.next(Instant::now()) {
-                Next::Stop => return,
-                Next::Wait(None) => self.wait_for_change(),
-                Next::Wait(Some(time)) => {
-                    self.schedule.watchers += 1;
-                    self.wait_for_change_or(time);
-                    self.schedule.watchers -= 1;
-                }
-                Next::Run(ticket, target, Work::Host(function)) => {
-                    self.schedule.queue_host_function(ticket, target, function);
-                    self.driver.changed().notify_all();
-                }
-                Next::Run(ticket, target, Work::Device(work)) => {
-                    self = self.run(ticket, target, work);
-                }
-                Next::Run(ticket, target, Work::Wait(wait)) => {
-                    self = self.poll_condition(ticket, target, wait);
-                }
-            }
         }
     }
 
@@ -166,34 +145,59 @@ impl Locked<'_> {
         self.driver.changed().notify_all();
         self
     }
+}
 
-    /// Runs the thread of host functions until the driver ends.
-    fn call_host_functions(mut self) {
-        while !self.schedule.is_closed() {
-            match self.schedule.next_host_function() {
-                Some((ticket, target, function)) => {
-                    self = self.call_host_function(ticket, target, &function);
-                }
-                None => self.wait_for_change(),
+/// Runs a worker until the driver ends.
+fn work(mut state: Locked<'_>) {
+    loop {
+        match state.schedule.next(Instant::now()) {
+            Next::Stop => return,
+            Next::Wait(None) => state.wait_for_change(),
+            Next::Wait(Some(time)) => {
+                state.schedule.watchers += 1;
+                state.wait_for_change_or(time);
+                state.schedule.watchers -= 1;
+            }
+            Next::Run(ticket, target, Work::Host(function)) => {
+                state.schedule.queue_host_function(ticket, target, function);
+                state.driver.changed().notify_all();
+            }
+            Next::Run(ticket, target, Work::Device(work)) => {
+                state = state.run(ticket, target, work);
+            }
+            Next::Run(ticket, target, Work::Wait(wait)) => {
+                state = state.poll_condition(ticket, target, wait);
             }
         }
     }
+}
 
-    fn call_host_function(
-        mut self,
-        ticket: Ticket,
-        target: Target,
-        function: &HostFunction,
-    ) -> Self {
-        if self.sticky(target.device).is_none() {
-            self.schedule.exchange(ticket);
-            let driver = self.unlock();
-            function.call();
-            self = driver.lock();
-            self.schedule.exchange(ticket);
+/// Runs the thread of host functions until the driver ends.
+fn call_host_functions(mut state: Locked<'_>) {
+    while !state.schedule.is_closed() {
+        match state.schedule.next_host_function() {
+            Some((ticket, target, function)) => {
+                state = call_host_function(state, ticket, target, &function);
+            }
+            None => state.wait_for_change(),
         }
-        self.schedule.complete(ticket);
-        self.driver.changed().notify_all();
-        self
     }
+}
+
+fn call_host_function<'a>(
+    mut state: Locked<'a>,
+    ticket: Ticket,
+    target: Target,
+    function: &HostFunction,
+) -> Locked<'a> {
+    if state.sticky(target.device).is_none() {
+        state.schedule.exchange(ticket);
+        let driver = state.unlock();
+        function.call();
+        state = driver.lock();
+        state.schedule.exchange(ticket);
+    }
+    state.schedule.complete(ticket);
+    state.driver.changed().notify_all();
+    state
 }

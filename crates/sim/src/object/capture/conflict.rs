@@ -1,4 +1,4 @@
-//! Operations that captures forbid, and the captures that they invalidate.
+//! The captures that a potentially unsafe call invalidates.
 
 use curium_sys::CUstreamCaptureMode;
 

@@ -60,6 +60,11 @@ unsafe impl Send for Allocation {}
 unsafe impl Sync for Allocation {}
 
 impl GraphMemory {
+    /// Returns `true` if an address is memory of a graph.
+    pub(crate) fn contains(&self, address: CUdeviceptr) -> bool {
+        self.allocations.contains_key(&address)
+    }
+
     pub(crate) fn is_live(&self, address: CUdeviceptr) -> bool {
         self.allocations
             .get(&address)

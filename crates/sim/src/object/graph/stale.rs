@@ -1,6 +1,4 @@
-//! Detection of nodes that use an object after its end.
-//!
-//! Hardware has no check for this: a graph refers to the functions, events and memory of its nodes and does not keep them alive.
+//! The memory that nodes of graphs access.
 
 use crate::object::accessed_range::AccessedRange;
 use crate::object::graph::content::Content;
