@@ -1,9 +1,11 @@
-//! [`observe_calls`]: observers of driver calls.
+//! [`observe_calls`] and [`observe_hazard_waits`]: observers of driver calls, and of inserted waits.
 
 use std::sync::Arc;
 use std::thread;
 
-use curium_driver::{Call, CallSpans, Function, Stream, observe_calls};
+use curium_driver::{
+    Call, CallSpans, Function, HazardWait, Stream, observe_calls, observe_hazard_waits,
+};
 use curium_memory::DeviceBuffer;
 use curium_sys::CUresult;
 use curium_tests::{TestDriver, TestResult, driver_test};
@@ -38,6 +40,29 @@ fn observer_receives_calls_in_order(test: &TestDriver) -> TestResult {
     ];
     let expected = expected.map(|function| (function, CUresult::CUDA_SUCCESS));
     assert_eq!(*calls.lock(), expected);
+    Ok(())
+}
+
+/// An observer of hazard waits receives the streams, the size and the hazard, until its guard is dropped.
+#[driver_test]
+fn hazard_waits_are_observed(test: &TestDriver) -> TestResult {
+    let first = test.stream();
+    let second = test.stream();
+    let mut buffer = DeviceBuffer::<u32>::zeroed(&first, 4)?;
+    let waits = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&waits);
+    let me = thread::current().id();
+    let guard = observe_hazard_waits(move |wait: &HazardWait<'_>| {
+        if thread::current().id() == me {
+            let streams = [wait.waiting_stream, wait.stream].map(Stream::identity);
+            seen.lock().push((streams, wait.bytes, wait.hazard));
+        }
+    });
+    buffer.on_mut(&second).fill(1)?;
+    drop(guard);
+    buffer.on_mut(&first).fill(2)?;
+    let expected = [second.identity(), first.identity()];
+    assert_eq!(*waits.lock(), [(expected, 16, "WAW")]);
     Ok(())
 }
 
