@@ -56,8 +56,8 @@ impl Reports {
         clippy::print_stderr,
         reason = "a code does not identify the thread, and C has no other channel for the message"
     )]
-    pub(crate) fn add(&self, report: Report, persistence: Persistence) {
-        let Some(number) = self.keep(&report, persistence) else {
+    pub(crate) fn add(&self, report: &Report, persistence: Persistence) {
+        let Some(number) = self.keep(report, persistence) else {
             return;
         };
         if report.kind == ReportKind::Cancelled || self.checks == Checks::Quiet {

@@ -177,6 +177,6 @@ impl Driver {
             // The error of the next call carries the report.
             self.log().add_report(&report);
         }
-        self.reports.add(report, persistence);
+        self.reports.add(&report, persistence);
     }
 }
