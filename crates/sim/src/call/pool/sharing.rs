@@ -153,11 +153,12 @@ impl Call<'_> {
         data: Pointer<CUmemPoolPtrExportData>,
     ) -> Result {
         let output = address.required()?;
+        let pool = self.pool(pool)?;
         let foreign = self
             .memory()
             .read()
             .pools
-            .get(self.pool(pool)?)
+            .get(pool)
             .and_then(|pool| pool.foreign);
         let shared = SharedAllocation::from_bytes(&data.read()?.reserved).ok_or(INVALID)?;
         if foreign
