@@ -65,10 +65,15 @@ fn book_code_is_tested() -> TestResult {
         for language in fences {
             // Some functions do not exist on Windows.
             let language = language.trim_end_matches(",ignore-windows");
-            // The programs of these chapters are compiled and run as they are, without hidden lines; the last one shows parts of an
-            // example.
-            let is_program = ["quick-start.md", "from-cudarc.md", "service.md"]
-                .contains(&chapter.as_str())
+            // The programs of these chapters are compiled and run as they are, without hidden lines; the last two show parts of
+            // examples.
+            let is_program = [
+                "quick-start.md",
+                "from-cudarc.md",
+                "service.md",
+                "contexts-and-streams.md",
+            ]
+            .contains(&chapter.as_str())
                 && language == "rust,ignore";
             assert!(
                 is_program
