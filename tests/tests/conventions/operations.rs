@@ -27,7 +27,7 @@ const PACKAGES: [&str; 9] = [
 ];
 
 /// Names of other operations than the function that they stand in: the function, the name, and the reason.
-const OTHER_OPERATIONS: [(&str, &str, &str); 3] = [
+const OTHER_OPERATIONS: [(&str, &str, &str); 4] = [
     (
         "ArgumentList::check",
         "Kernel::launch",
@@ -41,6 +41,11 @@ const OTHER_OPERATIONS: [(&str, &str, &str); 3] = [
     (
         "Finalizing::poll",
         "Communicator::start_finalize",
+        "the future completes this operation",
+    ),
+    (
+        "HostFunction::operation",
+        "Stream::launch_host_function",
         "the future completes this operation",
     ),
 ];

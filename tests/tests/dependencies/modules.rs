@@ -121,6 +121,12 @@ const CIRCLES: &[Circle] = &[
     },
     Circle {
         package: "ptx",
+        folder: "",
+        rooms: &["exec", "isa", "syntax"],
+        reason: "the definition of an instruction is the only description of it: the front end checks against it, and it names the handler",
+    },
+    Circle {
+        package: "ptx",
         folder: "exec",
         rooms: &["check", "machine", "memory", "ops"],
         reason: "not yet in layers: an instruction contains its handler, and handlers operate on the state of the launch",
@@ -143,7 +149,7 @@ const CIRCLES: &[Circle] = &[
 const MAX_FILES: usize = 14;
 
 /// The crates with a larger circle of files, each with the number of its files. It may only fall.
-const LARGER: &[(&str, usize)] = &[("ptx", 81)];
+const LARGER: &[(&str, usize)] = &[("ptx", 65)];
 
 /// Returns the modules of each crate, by the folder below `crates`.
 fn crates() -> TestResult<BTreeMap<String, Modules>> {
