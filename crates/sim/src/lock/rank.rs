@@ -25,8 +25,10 @@ pub(crate) enum Rank {
     /// The allocations of a driver.
     MemoryRecords,
     /// The address ranges of device memory.
+    #[cfg(all(target_os = "linux", not(miri)))]
     MemoryRanges,
     /// The device memory that other processes may have opened.
+    #[cfg(all(target_os = "linux", not(miri)))]
     SharedMemory,
     /// The host memory that was freed last.
     Quarantine,
