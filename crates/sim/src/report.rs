@@ -6,18 +6,18 @@ use curium_sys::CUresult;
 use crate::config::Checks;
 use crate::lock::{Mutex, Rank};
 
-/// The maximum number of reports that are kept and written. A kernel that continues after a fault can have one in every warp.
+/// The maximum number of reports that are stored and written. A kernel that continues after a fault can have one in every warp.
 const MAX_REPORTS: usize = 1000;
 
 /// The reports of a driver, oldest first.
 pub(crate) struct Reports {
     checks: Checks,
-    kept: Mutex<Vec<KeptReport>>,
+    entries: Mutex<Vec<Entry>>,
 }
 
 /// A report, and the number of its occurrences that were written.
 #[derive(Debug)]
-struct KeptReport {
+struct Entry {
     report: Report,
     written: u64,
 }
@@ -35,14 +35,14 @@ impl Reports {
     pub(crate) fn new(checks: Checks) -> Self {
         Self {
             checks,
-            kept: Mutex::new(Rank::Reports, Vec::new()),
+            entries: Mutex::new(Rank::Reports, Vec::new()),
         }
     }
 
     /// Returns all reports.
     pub(crate) fn all(&self) -> Vec<Report> {
-        let kept = self.kept.lock();
-        kept.iter().map(|kept| kept.report.clone()).collect()
+        let entries = self.entries.lock();
+        entries.iter().map(|entry| entry.report.clone()).collect()
     }
 
     /// Returns `true` if the program continues after a report: a warning, or any error with [`Checks::Report`].
@@ -57,7 +57,7 @@ impl Reports {
         reason = "a code does not identify the thread, and C has no other channel for the message"
     )]
     pub(crate) fn add(&self, report: &Report, persistence: Persistence) {
-        let Some(number) = self.keep(report, persistence) else {
+        let Some(number) = self.store(report, persistence) else {
             return;
         };
         if report.kind == ReportKind::Cancelled || self.checks == Checks::Quiet {
@@ -74,24 +74,24 @@ impl Reports {
 
     /// Stores a report, and returns the number of reports; `None` above the maximum. A report of a program that continues is only counted
     /// if there is one of the same place.
-    fn keep(&self, report: &Report, persistence: Persistence) -> Option<usize> {
-        let mut reports = self.kept.lock();
+    fn store(&self, report: &Report, persistence: Persistence) -> Option<usize> {
+        let mut entries = self.entries.lock();
         if persistence == Persistence::Survivable
-            && let Some(kept) = reports
+            && let Some(entry) = entries
                 .iter_mut()
-                .find(|kept| kept.report.has_same_place(report))
+                .find(|entry| entry.report.has_same_place(report))
         {
-            kept.report.count += 1;
+            entry.report.count += 1;
             return None;
         }
-        if reports.len() == MAX_REPORTS {
+        if entries.len() == MAX_REPORTS {
             return None;
         }
-        reports.push(KeptReport {
+        entries.push(Entry {
             report: report.clone(),
             written: 1,
         });
-        Some(reports.len())
+        Some(entries.len())
     }
 
     /// Writes the numbers of reports that were only counted since the last call.
@@ -101,7 +101,7 @@ impl Reports {
     )]
     pub(crate) fn write_repeats(&self) {
         let mut lines = Vec::new();
-        for KeptReport { report, written } in self.kept.lock().iter_mut() {
+        for Entry { report, written } in self.entries.lock().iter_mut() {
             let repeats = report.count - *written;
             if repeats > 0 {
                 let first = report.first_line();

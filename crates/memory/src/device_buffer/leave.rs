@@ -62,14 +62,14 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         let pointer = self.parts.pointer.cast();
         let bytes = self.byte_len();
         let mut release = stream.enqueue_release("DeviceBuffer::drop")?;
-        // SAFETY: the memory is freed below, on a stream that is ordered after the captured work that uses it, or registered again.
-        let is_ours = self
+        let is_ordered = self
             .parts
             .origin
             .exclusive()
             .before_write(&mut release)
-            .is_ok()
-            && unsafe { release.remove_allocation(pointer.as_raw()) };
+            .is_ok();
+        // SAFETY: the memory is freed below, on a stream that is ordered after the captured work that uses it, or registered again.
+        let is_ours = is_ordered && unsafe { release.remove_allocation(pointer.as_raw()) };
         if is_ours {
             // SAFETY: the memory came from this resource, the captured work that uses it precedes the free, and it is not used after this
             // call.

@@ -22,7 +22,7 @@ use crate::result::Result;
 /// The size in bytes up to which an asynchronous copy reads pageable memory when it is enqueued; larger copies are synchronous.
 const STAGED_BYTES: usize = 64 << 10;
 
-/// Whether the caller of a copy waits for it.
+/// The copies that their caller waits for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Wait {
     Always,

@@ -75,7 +75,7 @@ impl<W, R> Progress<W, R> {
         }
     }
 
-    /// Stores the waker of the task. If the wait has ended in the meantime, returns the waker for the caller to wake.
+    /// Stores the waker of the task, or returns it if the wait has ended in the meantime.
     pub(super) fn register(&self, new: W, may_wake: bool) -> Result<Registered<W>, W> {
         match &mut *self.lock() {
             Stage::Ended(_) => Err(new),

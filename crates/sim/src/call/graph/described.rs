@@ -151,12 +151,13 @@ impl Locked<'_> {
             }
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP => {
                 // SAFETY: the type of the description is a batch of operations.
+                let described = unsafe { union.memOp };
                 let CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 {
                     ctx,
                     count,
                     paramArray,
                     flags,
-                } = unsafe { union.memOp };
+                } = described;
                 self.batch_content(&CUDA_BATCH_MEM_OP_NODE_PARAMS {
                     ctx,
                     count,

@@ -18,7 +18,7 @@ thread_local! {
         const { RefCell::new([const { Stack { driver: 0, contexts: Vec::new() } }; MAX_DRIVERS]) };
 }
 
-/// What a driver stores for the calling thread: the stack of contexts, and the capture mode.
+/// The stack of contexts and the capture mode that a driver stores for the calling thread.
 #[derive(Clone, Copy)]
 pub(crate) struct ThreadState {
     pub(crate) slot: usize,

@@ -44,7 +44,7 @@ impl Locked<'_> {
     }
 }
 
-/// What one launch of an executable uses: later changes of the executable do not affect it.
+/// A copy of an executable for one launch, which later changes of the executable do not affect.
 pub(crate) struct GraphLaunch {
     pub(crate) plan: Plan,
     pub(crate) conditions: SharedConditions,
