@@ -1,4 +1,4 @@
-//! Arrays: memory with a device-specific layout. Here rows and layers are contiguous.
+//! The C functions for arrays.
 
 mod mipmapped;
 mod sparse;

@@ -1,4 +1,4 @@
-//! Captures: streams whose work becomes nodes of a graph instead of running.
+//! The C functions for captures.
 //!
 //! A capture begins in one stream, its origin. Other streams join it when they wait for events that were recorded in it. For each of its
 //! streams it records the dependencies of the next node. A call that breaks the rules invalidates the captures that it touches: they end

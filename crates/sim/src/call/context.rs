@@ -1,4 +1,4 @@
-//! Contexts.
+//! The C functions for contexts.
 
 pub(super) mod create;
 mod limits;

@@ -1,4 +1,4 @@
-//! Copies.
+//! The C functions for copies.
 
 mod batch;
 mod peer;

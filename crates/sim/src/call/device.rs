@@ -1,4 +1,4 @@
-//! Devices.
+//! The C functions for devices.
 
 mod feature;
 mod link;

@@ -1,4 +1,4 @@
-//! Events.
+//! The C functions for events.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! Functions: kernels of modules.
+//! The C functions for functions.
 
 use std::ffi::c_char;
 

@@ -1,4 +1,4 @@
-//! Green contexts: parts of a device within its primary context.
+//! The C functions for green contexts.
 //!
 //! A green context has its own streams. Memory, events, code and settings are those of the primary context, which it retains:
 //! [`State::owning_context`].

@@ -1,4 +1,4 @@
-//! Images of device code: PTX text becomes a program; an image without PTX is refused.
+//! The images that C functions load, and their compilation.
 
 use std::borrow::Cow;
 use std::ffi::c_void;

@@ -1,4 +1,4 @@
-//! Interprocess events: their handles, which only other processes may open, and their records.
+//! The C functions for interprocess events.
 
 use std::ffi::c_char;
 use std::sync::Arc;

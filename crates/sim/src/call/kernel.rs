@@ -1,4 +1,4 @@
-//! Kernels of libraries.
+//! The C functions for kernels of libraries.
 
 use std::ffi::c_char;
 

@@ -1,4 +1,4 @@
-//! Launches of kernels.
+//! The C functions for launches of kernels.
 
 use std::ffi::c_void;
 

@@ -1,4 +1,4 @@
-//! Libraries: code that is loaded into contexts on demand.
+//! The C functions for libraries.
 
 use std::collections::HashMap;
 use std::ffi::{c_char, c_void};

@@ -1,4 +1,4 @@
-//! Links: several PTX texts become one image.
+//! The C functions for links.
 
 use std::borrow::Cow;
 use std::ffi::{c_char, c_void};

@@ -1,4 +1,4 @@
-//! Managed memory: preferred locations and accessing devices.
+//! The C functions for managed memory.
 //!
 //! No memory migrates here, since all of it is host memory; advice and prefetches are recorded and reported.
 

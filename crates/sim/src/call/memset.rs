@@ -1,4 +1,4 @@
-//! Filling memory.
+//! The C functions for fills of memory.
 
 mod rows;
 

@@ -1,4 +1,4 @@
-//! Modules: code in a context.
+//! The C functions for modules.
 
 use std::ffi::{c_char, c_void};
 

@@ -1,4 +1,4 @@
-//! Device notifications, which tests trigger here.
+//! The C functions for device notifications.
 
 use std::ffi::c_void;
 

@@ -1,4 +1,4 @@
-//! Occupancy: the number of blocks of a kernel that are resident on a multiprocessor.
+//! The C functions for occupancy.
 
 use curium_sys::{
     CUdevice_attribute as Attribute, CUfunc_st, CUlaunchAttributeID, CUlaunchConfig,

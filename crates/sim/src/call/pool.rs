@@ -1,4 +1,4 @@
-//! Memory pools and stream-ordered allocation.
+//! The C functions for memory pools and stream-ordered allocation.
 
 mod location;
 mod sharing;

@@ -1,4 +1,4 @@
-//! The resources of a device that are divided between green contexts.
+//! The C functions for resources of devices.
 //!
 //! A description belongs to the caller and is self-contained: besides the public fields, the device and the membership in a set are stored
 //! in the bytes reserved for the driver.

@@ -1,4 +1,4 @@
-//! Streams.
+//! The C functions for streams.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! Stream memory operations: waiting for and writing single values in stream order.
+//! The C functions for stream memory operations.
 
 use curium_sys::{
     CUdeviceptr, CUresult, CUstream_st, CUstreamBatchMemOpParams, CUstreamBatchMemOpType,

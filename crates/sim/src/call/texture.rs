@@ -1,4 +1,4 @@
-//! Texture and surface objects over arrays and memory.
+//! The C functions for texture and surface objects.
 
 use curium_sys::{
     CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION, CU_TRSF_NORMALIZED_COORDINATES,

@@ -1,4 +1,4 @@
-//! Virtual memory: reserved addresses, physical allocations and mappings.
+//! The C functions for virtual memory.
 
 mod sharing;
 

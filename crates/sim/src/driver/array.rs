@@ -1,4 +1,4 @@
-//! Arrays: memory with a device-specific layout. Here rows and layers are contiguous.
+//! The driver's part in arrays.
 
 pub(crate) mod mipmapped;
 pub(crate) mod sparse;

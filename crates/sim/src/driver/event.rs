@@ -1,4 +1,4 @@
-//! Events.
+//! The driver's part in events.
 
 use std::time::Instant;
 

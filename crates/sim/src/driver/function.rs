@@ -1,4 +1,4 @@
-//! Functions: kernels of modules.
+//! The driver's part in functions.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Graphs: work that is described before it runs.
+//! The driver's part in graphs.
 //!
 //! A graph holds nodes. Each node has its [`Content`] and its dependencies. Instantiation copies all of that into a [`plan`], which can be
 //! launched any number of times and no longer depends on the graph.

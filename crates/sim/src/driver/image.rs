@@ -1,4 +1,4 @@
-//! Images of device code: PTX text becomes a program; an image without PTX is refused.
+//! The compute capability for which images are compiled.
 
 use curium_sys::CUdevice_attribute;
 

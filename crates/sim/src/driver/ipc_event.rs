@@ -1,4 +1,4 @@
-//! Interprocess events: their handles, which only other processes may open, and their records.
+//! The prefix of the handles of interprocess events, which only other processes may open.
 
 use crate::driver::Driver;
 

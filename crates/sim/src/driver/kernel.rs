@@ -1,4 +1,4 @@
-//! Kernels of libraries.
+//! The driver's part in kernels of libraries.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Launches of kernels.
+//! The driver's part in launches of kernels.
 
 pub(crate) mod attribute;
 pub(crate) mod run;

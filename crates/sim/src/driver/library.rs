@@ -1,4 +1,4 @@
-//! Libraries: code that is loaded into contexts on demand.
+//! The driver's part in libraries.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Operations of libraries.
+//! The driver's part in operations of libraries.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Modules: code in a context.
+//! The driver's part in modules.
 
 use std::ffi::CStr;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Device notifications, which tests trigger here.
+//! The driver's part in device notifications.
 
 use std::ffi::c_void;
 use std::thread;

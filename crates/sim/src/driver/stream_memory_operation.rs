@@ -1,4 +1,4 @@
-//! Stream memory operations: waiting for and writing single values in stream order.
+//! The driver's part in stream memory operations.
 
 use curium_ptx::exec::Access;
 use curium_sys::{

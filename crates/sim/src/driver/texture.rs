@@ -1,4 +1,4 @@
-//! Texture and surface objects over arrays and memory.
+//! The driver's part in texture and surface objects.
 
 pub(crate) mod image;
 

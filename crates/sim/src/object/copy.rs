@@ -1,3 +1,3 @@
-//! Copies.
+//! The operands of copies.
 
 pub(crate) mod rows;
