@@ -298,6 +298,46 @@ fn pending_upload_of_an_ended_stream_keeps_its_bytes(test: &TestDriver) -> TestR
     Ok(())
 }
 
+/// A stream ends while its bounce buffer is full of blocked uploads: the next stream does not wait for them.
+#[driver_test]
+fn full_buffer_of_an_ended_stream_is_not_taken(test: &TestDriver) -> TestResult {
+    /// The number of copies that fill a buffer of 512 KiB.
+    const FULL: usize = 130;
+    let context = test.context();
+    let owner = context.stream()?;
+    let mut target = DeviceBuffer::<u32>::zeroed(&owner, FULL * LEN + 1)?;
+    let mut other_target = DeviceBuffer::<u32>::zeroed(&owner, LEN)?;
+    owner.synchronize()?;
+    let ended = context.stream()?;
+    let gate = Gate::on(&ended);
+    for copy in 0..FULL {
+        let mut part = target.slice_mut(copy * LEN..(copy + 1) * LEN)?;
+        part.on_mut(&ended)
+            .copy_from_slice(&words(LEN, copy as u32))?;
+    }
+    // After a later write, the memory does not keep the stream.
+    target.slice_mut(FULL * LEN..)?.fill(3)?;
+    test.assert_calls(Function::cuStreamDestroy_v2, 1, || drop(ended));
+    let next = context.stream()?;
+    thread::scope(|scope| -> TestResult {
+        scope.spawn(move || {
+            thread::sleep(Duration::from_millis(50));
+            gate.open();
+        });
+        test.assert_calls(Function::cuEventSynchronize, 0, || {
+            other_target
+                .on_mut(&next)
+                .copy_from_slice(&words(LEN, 2000))
+        })?;
+        Ok(())
+    })?;
+    assert!(other_target.to_vec()? == words(LEN, 2000));
+    for (copy, part) in target.to_vec()?.chunks(LEN).take(FULL).enumerate() {
+        assert!(part == words(LEN, copy as u32), "copy {copy} differs");
+    }
+    Ok(())
+}
+
 /// An event covers the last upload of a stream that ends, so that its buffer serves a later stream once it has completed.
 #[driver_test]
 fn completed_upload_of_an_ended_stream_frees_bytes(test: &TestDriver) -> TestResult {
