@@ -30,8 +30,9 @@ const NOT_ISOLATED: &str = "-Zmiri-permissive-provenance -Zmiri-disable-isolatio
 /// The tests of these packages that use files.
 const WITH_FILES: &[&str] = &["image::tests::file_", "external::descriptor::tests::"];
 
-/// Tests that are slow and irrelevant under Miri: safe code over every pair of functions, and files, which Miri emulates.
+/// Tests that are slow and irrelevant under Miri: safe code over every pair of functions or many times, and files, which Miri emulates.
 const TOO_LONG: &[&str] = &[
+    "completion::watch::schedule::tests::",
     "function::tests::every_function_is_found_by_its_own_name_and_index",
     "function::tests::later_abi_versions_are_newer",
     "disk_cache::tests::",

@@ -205,7 +205,7 @@ impl Model {
 
 #[test]
 fn heap_matches_the_model() {
-    let (seeds, steps) = if cfg!(miri) { (1, 100) } else { (40, 1500) };
+    let (seeds, steps) = if cfg!(miri) { (1, 40) } else { (40, 1500) };
     for seed in 0..seeds {
         let mut numbers = Numbers(fastrand::Rng::with_seed(seed));
         let mut model = Model::new();

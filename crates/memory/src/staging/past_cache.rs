@@ -49,8 +49,9 @@ mod tests {
     #[test]
     fn every_byte_is_copied_at_any_alignment() {
         let source: Vec<u8> = (0..300_u32).map(|byte| (byte * 7) as u8).collect();
-        for from in 0..4 {
-            for to in 0..17 {
+        let step = if cfg!(miri) { 3 } else { 1 };
+        for from in (0..4).step_by(step) {
+            for to in (0..17).step_by(step) {
                 for length in [0, 1, 15, 16, 17, 31, 64, 200] {
                     let mut target = [0xAA; 300];
                     copy_past_cache(&mut target[to..to + length], &source[from..from + length]);

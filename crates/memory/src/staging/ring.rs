@@ -359,7 +359,11 @@ mod tests {
     #[test]
     fn small_staging_buffers_have_fewer_slots() {
         let context = context();
-        for (bytes, slots) in [(1, 1), (7, 7), (4096, 8), (8 << 20, 64)] {
+        let mut sizes = vec![(1, 1), (7, 7), (4096, 8)];
+        if !cfg!(miri) {
+            sizes.push((8 << 20, 64));
+        }
+        for (bytes, slots) in sizes {
             let ring = Ring::new(&context, bytes, 0).expect("a staging buffer can be created");
             assert_eq!((ring.events.len(), ring.byte_len()), (slots, bytes));
         }
