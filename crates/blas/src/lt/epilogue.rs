@@ -66,9 +66,9 @@ pub(super) enum Auxiliary {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum BiasLength {
     /// One element for each row.
-    Column,
+    PerRow,
     /// One element for each column.
-    Row,
+    PerColumn,
 }
 
 impl Epilogue {
@@ -138,11 +138,11 @@ impl Epilogue {
             | Self::ReluBias
             | Self::ReluAuxiliaryBias
             | Self::GeluBias
-            | Self::GeluAuxiliaryBias => Some((Use::Read, BiasLength::Column)),
+            | Self::GeluAuxiliaryBias => Some((Use::Read, BiasLength::PerRow)),
             Self::ReluBiasGradient | Self::GeluBiasGradient | Self::BiasGradientA => {
-                Some((Use::Write, BiasLength::Column))
+                Some((Use::Write, BiasLength::PerRow))
             }
-            Self::BiasGradientB => Some((Use::Write, BiasLength::Row)),
+            Self::BiasGradientB => Some((Use::Write, BiasLength::PerColumn)),
             _ => None,
         }
     }

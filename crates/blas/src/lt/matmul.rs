@@ -308,7 +308,7 @@ impl Matmul {
     fn bias(&self) -> Option<(Use, ElementType, usize)> {
         let Problem { d, epilogue, .. } = self.problem();
         let (access, length) = epilogue.bias()?;
-        let len = if length == BiasLength::Column {
+        let len = if length == BiasLength::PerRow {
             d.stored.length
         } else {
             d.stored.count

@@ -34,12 +34,12 @@ pub(super) struct Requirement {
 }
 
 impl Requirement {
-    /// `len` is the number of elements from the first to the last.
     /// Returns the requirement of one element.
     pub(super) fn scalar(element: ElementType, access: Use) -> Self {
         Self::new(element, 1, access, element.bytes())
     }
 
+    /// `len` is the number of elements from the first to the last.
     pub(super) fn new(element: ElementType, len: usize, access: Use, alignment: usize) -> Self {
         Self {
             element,
