@@ -10,7 +10,7 @@ use std::process::Output;
 
 type TestResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
-fn cache(folder: &Path, command: &str) -> TestResult<Output> {
+fn run_cache(folder: &Path, command: &str) -> TestResult<Output> {
     let mut program = program::curium();
     Ok(program
         .args(["cache", command])
@@ -18,7 +18,7 @@ fn cache(folder: &Path, command: &str) -> TestResult<Output> {
         .output()?)
 }
 
-fn text(bytes: &[u8]) -> String {
+fn lossy(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
@@ -26,9 +26,9 @@ fn text(bytes: &[u8]) -> String {
 fn empty_cache_shows_its_folder() -> TestResult {
     let parent = tempfile::tempdir()?;
     let folder = parent.path().join("cache");
-    let output = cache(&folder, "show")?;
+    let output = run_cache(&folder, "show")?;
     assert_eq!(
-        text(&output.stdout),
+        lossy(&output.stdout),
         format!("{}: no entries\nat most 1.0 GiB\n", folder.display())
     );
     Ok(())
@@ -39,27 +39,28 @@ fn clear_keeps_other_files() -> TestResult {
     let parent = tempfile::tempdir()?;
     let folder = parent.path().join("cache");
     fs::DirBuilder::new().mode(0o700).create(&folder)?;
+    // Any file with this extension counts as an entry.
     fs::write(folder.join("0.entry"), [0; 2048])?;
     fs::write(folder.join("notes.txt"), "mine")?;
-    assert!(text(&cache(&folder, "show")?.stdout).contains("1 entry, 2.0 KiB"));
-    assert!(text(&cache(&folder, "clear")?.stdout).contains("removed 1 entry, 2.0 KiB"));
-    assert!(text(&cache(&folder, "show")?.stdout).contains(": no entries"));
+    assert!(lossy(&run_cache(&folder, "show")?.stdout).contains("1 entry, 2.0 KiB"));
+    assert!(lossy(&run_cache(&folder, "clear")?.stdout).contains("removed 1 entry, 2.0 KiB"));
+    assert!(lossy(&run_cache(&folder, "show")?.stdout).contains(": no entries"));
     assert!(folder.join("notes.txt").exists());
     Ok(())
 }
 
 #[test]
-fn writable_cache_is_an_error() -> TestResult {
+fn cache_accessible_to_others_is_refused() -> TestResult {
     let parent = tempfile::tempdir()?;
     let folder = parent.path().join("cache");
     fs::create_dir(&folder)?;
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o755))?;
-    let output = cache(&folder, "show")?;
+    let output = run_cache(&folder, "show")?;
     assert!(!output.status.success());
     assert!(
-        text(&output.stderr).contains("mode 755"),
+        lossy(&output.stderr).contains("mode 755"),
         "{}",
-        text(&output.stderr)
+        lossy(&output.stderr)
     );
     Ok(())
 }
