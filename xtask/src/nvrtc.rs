@@ -1,4 +1,6 @@
 //! The pinned NVRTC, which compiles CUDA C++ to PTX on any machine.
+//!
+//! `curium-nvrtc` is not used: `xtask` generates the bindings that it is built from, and must build without them.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::Path;
@@ -28,14 +30,14 @@ pub(crate) struct Nvrtc {
     create: Symbol<CreateProgram>,
     compile: Symbol<CompileProgram>,
     destroy: Symbol<DestroyProgram>,
-    ptx: Text,
-    log: Text,
+    ptx: OutputGetter,
+    log: OutputGetter,
     // Keeps the code of the functions above loaded, and the library of the built-in functions, which NVRTC opens by name.
     _libraries: [Library; 2],
 }
 
 /// The pair of functions that return the size and the content of a text of a program.
-struct Text {
+struct OutputGetter {
     size: Symbol<GetSize>,
     text: Symbol<GetText>,
 }
@@ -53,16 +55,23 @@ impl Nvrtc {
         let builtins = open(&folder, "libnvrtc-builtins.so")?;
         let library = open(&folder, "libnvrtc.so")?;
         Ok(Self {
-            create: symbol(&library, c"nvrtcCreateProgram")?,
-            compile: symbol(&library, c"nvrtcCompileProgram")?,
-            destroy: symbol(&library, c"nvrtcDestroyProgram")?,
-            ptx: Text {
-                size: symbol(&library, c"nvrtcGetPTXSize")?,
-                text: symbol(&library, c"nvrtcGetPTX")?,
+            // SAFETY: NVRTC's header declares the function with the type `CreateProgram`.
+            create: unsafe { symbol(&library, c"nvrtcCreateProgram") }?,
+            // SAFETY: NVRTC's header declares the function with the type `CompileProgram`.
+            compile: unsafe { symbol(&library, c"nvrtcCompileProgram") }?,
+            // SAFETY: NVRTC's header declares the function with the type `DestroyProgram`.
+            destroy: unsafe { symbol(&library, c"nvrtcDestroyProgram") }?,
+            ptx: OutputGetter {
+                // SAFETY: NVRTC's header declares the function with the type `GetSize`.
+                size: unsafe { symbol(&library, c"nvrtcGetPTXSize") }?,
+                // SAFETY: NVRTC's header declares the function with the type `GetText`.
+                text: unsafe { symbol(&library, c"nvrtcGetPTX") }?,
             },
-            log: Text {
-                size: symbol(&library, c"nvrtcGetProgramLogSize")?,
-                text: symbol(&library, c"nvrtcGetProgramLog")?,
+            log: OutputGetter {
+                // SAFETY: NVRTC's header declares the function with the type `GetSize`.
+                size: unsafe { symbol(&library, c"nvrtcGetProgramLogSize") }?,
+                // SAFETY: NVRTC's header declares the function with the type `GetText`.
+                text: unsafe { symbol(&library, c"nvrtcGetProgramLog") }?,
             },
             _libraries: [library, builtins],
         })
@@ -82,16 +91,19 @@ impl Nvrtc {
         ensure!(
             status == 0,
             "{name} does not compile (NVRTC error {status}):\n{}",
-            self.log.read(&program)?.trim()
+            self.log
+                .read(&program)
+                .unwrap_or_else(|error| error.to_string())
+                .trim()
         );
         self.ptx.read(&program)
     }
 
     fn program(&self, name: &str, source: &str) -> Result<OwnedProgram<'_>> {
         let c_name = CString::new(name)?;
-        let source = CString::new(source).with_context(|| format!("{name} holds a NUL"))?;
+        let source = CString::new(source).with_context(|| format!("{name} contains a NUL"))?;
         let mut raw = std::ptr::null_mut();
-        let none = std::ptr::null();
+        let no_headers = std::ptr::null();
         // SAFETY: both strings are live, `raw` is writable, and no header is passed.
         let status = unsafe {
             (self.create)(
@@ -99,8 +111,8 @@ impl Nvrtc {
                 source.as_ptr(),
                 c_name.as_ptr(),
                 0,
-                none,
-                none,
+                no_headers,
+                no_headers,
             )
         };
         ensure!(
@@ -111,7 +123,7 @@ impl Nvrtc {
     }
 }
 
-impl Text {
+impl OutputGetter {
     fn read(&self, program: &OwnedProgram<'_>) -> Result<String> {
         let mut size = 0;
         // SAFETY: the program is live, and `size` is writable.
@@ -142,16 +154,20 @@ impl Drop for OwnedProgram<'_> {
 /// Opens the library in `folder` whose file name starts with `name`.
 fn open(folder: &Path, name: &str) -> Result<Library> {
     let path = package::find(folder, |file| file.starts_with(name))
-        .with_context(|| format!("{} holds no {name}", folder.display()))?;
+        .with_context(|| format!("{} contains no {name}", folder.display()))?;
     // SAFETY: the file belongs to the pinned package, verified by its checksum; its initializers only set up its own
     // state.
-    let library = unsafe { Library::open(Some(&path), RTLD_LAZY | RTLD_GLOBAL) };
-    library.with_context(|| path.display().to_string())
+    let result = unsafe { Library::open(Some(&path), RTLD_LAZY | RTLD_GLOBAL) };
+    result.with_context(|| path.display().to_string())
 }
 
-/// Looks up a function, which must have the type `T`.
-fn symbol<T>(library: &Library, name: &CStr) -> Result<Symbol<T>> {
-    // SAFETY: the types above are the signatures that NVRTC's header declares for these names.
+/// Looks up a function.
+///
+/// # Safety
+///
+/// `T` is the type of the function `name`.
+unsafe fn symbol<T>(library: &Library, name: &CStr) -> Result<Symbol<T>> {
+    // SAFETY: the function has the type `T`, as the caller guarantees.
     let symbol = unsafe { library.get(name.to_bytes_with_nul()) };
     symbol.with_context(|| format!("NVRTC lacks {}", name.to_string_lossy()))
 }
