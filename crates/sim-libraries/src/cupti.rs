@@ -11,6 +11,7 @@ use std::sync::LazyLock;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use curium_sim::{Activity, ActivityMemory, ActivityOperation, observe_activities, stream_number};
+use curium_sys::CudaVersion;
 use curium_sys::cupti::{
     Api, CUcontext, CUpti_Activity, CUpti_ActivityAttribute, CUpti_ActivityKernel7,
     CUpti_ActivityKind, CUpti_ActivityMemcpy5, CUpti_ActivityMemory3, CUpti_ActivityMemoryKind,
@@ -21,8 +22,8 @@ use curium_sys::cupti::{
 };
 use parking_lot::Mutex;
 
-/// The version that the library reports.
-const VERSION: u32 = 130_500;
+/// The version that the library reports: 10 times that of the newest driver, such as 130500 for CUDA 13.5.
+const VERSION: u32 = CudaVersion::NEWEST_KNOWN.as_raw() * 10;
 
 /// The alignment of records in buffers.
 const ALIGNMENT: usize = 8;
