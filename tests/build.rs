@@ -14,7 +14,7 @@ const HIDDEN: &str = "<!-- hidden";
 const END_OF_HIDDEN: &str = "-->";
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let folder = PathBuf::from(env::var_os("OUT_DIR").ok_or("cargo names the folder")?);
+    let folder = PathBuf::from(env::var_os("OUT_DIR").ok_or("`OUT_DIR` is not set")?);
     let ptx = Path::new("kernels/fill.ptx");
     println!("cargo::rerun-if-changed={}", ptx.display());
     fs::copy(ptx, folder.join("built.ptx"))?;

@@ -300,12 +300,10 @@ impl<'a> CuptiAlone<'a> {
         }
         let register = api
             .cuptiActivityRegisterCallbacks
-            .ok_or("cuptiActivityRegisterCallbacks is missing")?;
+            .ok_or("no `cuptiActivityRegisterCallbacks`")?;
         // SAFETY: the functions have the signatures of callbacks.
         check(unsafe { register(Some(request_buffer), Some(complete_buffer)) })?;
-        let enable = api
-            .cuptiActivityEnable
-            .ok_or("cuptiActivityEnable is missing")?;
+        let enable = api.cuptiActivityEnable.ok_or("no `cuptiActivityEnable`")?;
         let mut enabled = Vec::new();
         for &kind in kinds {
             // SAFETY: the kind is a valid value. The simulator has no records of some kinds.
@@ -320,14 +318,14 @@ impl<'a> CuptiAlone<'a> {
         let api = self.cupti.api();
         let disable = api
             .cuptiActivityDisable
-            .ok_or("cuptiActivityDisable is missing")?;
+            .ok_or("no `cuptiActivityDisable`")?;
         for kind in self.enabled {
             // SAFETY: the kind was enabled.
             check(unsafe { disable(kind) })?;
         }
         let flush = api
             .cuptiActivityFlushAll
-            .ok_or("cuptiActivityFlushAll is missing")?;
+            .ok_or("no `cuptiActivityFlushAll`")?;
         // SAFETY: the call takes no pointer.
         check(unsafe { flush(1) })
     }

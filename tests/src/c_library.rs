@@ -52,6 +52,6 @@ pub fn c_library(source: &str) -> Option<Library> {
     );
     // SAFETY: the libraries of these tests have no initializers.
     let library = unsafe { Library::new(&target) }.expect("the library was built");
-    std::fs::remove_file(&target).expect("it was built there");
+    std::fs::remove_file(&target).expect("failed to remove the library");
     Some(library)
 }

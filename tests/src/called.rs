@@ -33,7 +33,7 @@ pub(crate) fn noting_calls<R>(test: impl FnOnce() -> R) -> R {
     let outcome = test();
     drop(guard);
     let called = std::mem::take(&mut *called.lock());
-    append(&path, &called).expect("the file that CURIUM_CALLED names can be written");
+    append(&path, &called).expect("failed to write the file of CURIUM_CALLED");
     outcome
 }
 

@@ -32,7 +32,7 @@ impl<'a> ContextStack<'a> {
         for context in contexts {
             // SAFETY: the tests pass live contexts of this driver.
             unsafe { call!(driver, cuCtxPushCurrent_v2(*context)) }
-                .expect("a live context can be pushed");
+                .expect("cuCtxPushCurrent failed");
         }
         Self {
             driver,
@@ -97,7 +97,7 @@ impl CreatedContext {
         let mut raw = ptr::null_mut();
         // SAFETY: `raw` is valid for writes, and the device belongs to this driver.
         unsafe { call!(&driver, cuCtxCreate_v2(&raw mut raw, 0, device.as_raw())) }
-            .expect("a context can be created");
+            .expect("cuCtxCreate failed");
         pop(&driver);
         Self { driver, raw }
     }
@@ -114,7 +114,7 @@ impl Drop for CreatedContext {
         // SAFETY: the context is live, and owns no objects.
         let destroyed = unsafe { call!(&self.driver, cuCtxDestroy_v2(self.raw)) };
         if !std::thread::panicking() {
-            destroyed.expect("a created context can be destroyed");
+            destroyed.expect("cuCtxDestroy failed");
         }
     }
 }
@@ -122,8 +122,7 @@ impl Drop for CreatedContext {
 fn current(driver: &Driver) -> CUcontext {
     let mut context = ptr::null_mut();
     // SAFETY: `context` is valid for writes.
-    unsafe { call!(driver, cuCtxGetCurrent(&raw mut context)) }
-        .expect("the current context can be queried");
+    unsafe { call!(driver, cuCtxGetCurrent(&raw mut context)) }.expect("cuCtxGetCurrent failed");
     context
 }
 
@@ -133,5 +132,5 @@ fn pop(driver: &Driver) {
         // SAFETY: `context` is valid for writes.
         unsafe { call!(driver, cuCtxPopCurrent_v2(&raw mut context)) }
     };
-    popped.expect("the current context can be popped");
+    popped.expect("cuCtxPopCurrent failed");
 }

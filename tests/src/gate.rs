@@ -48,7 +48,7 @@ impl Gate {
                 cuLaunchHostFunc(stream.as_raw(), Some(wait), data)
             )
         }
-        .expect("a host function can be launched");
+        .expect("cuLaunchHostFunc failed");
         Self { state }
     }
 

@@ -52,7 +52,7 @@ pub fn idle_driver_that_assumes_a_context() -> Driver {
 
 fn idle(change: impl FnOnce(&mut Api)) -> Driver {
     let simulator = Simulator::new(Config::new().with_memory_budget(MEMORY))
-        .expect("a simulator can be created");
+        .expect("failed to create a simulator");
     let mut api = simulator.api();
     api.cuLaunchKernel = Some(launch_nothing);
     api.cuGraphLaunch = Some(launch_no_graph);

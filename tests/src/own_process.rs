@@ -103,7 +103,7 @@ pub fn outcomes_of_processes<R: TestOutcome + Debug>(
 ) -> TestResult<Vec<(bool, String)>> {
     if OtherProcess::is_this(name) {
         let given = std::env::var(INPUT)?;
-        let (number, input) = given.split_once(' ').ok_or("it starts with a number")?;
+        let (number, input) = given.split_once(' ').ok_or("no space in the input")?;
         let outcome = test(number.parse()?, input);
         assert!(!outcome.is_failure(), "{outcome:?}");
         std::process::exit(0);
@@ -140,7 +140,7 @@ pub fn beside_a_process_that_is_killed<T>(
             self.0
                 .kill()
                 .and_then(|()| self.0.wait())
-                .expect("a child can be killed");
+                .expect("kill failed");
         }
     }
 
@@ -210,7 +210,7 @@ impl OtherProcess {
             .stderr(Stdio::piped())
             .spawn();
         Self {
-            child: child.expect("the test binary can be started again"),
+            child: child.expect("failed to start the test binary"),
             name: name.to_owned(),
         }
     }
@@ -218,14 +218,9 @@ impl OtherProcess {
     /// Waits until the process ends, and returns `true`. Kills a process that hangs and returns `false`.
     fn wait(&mut self) -> bool {
         let deadline = Instant::now() + PATIENCE;
-        while self
-            .child
-            .try_wait()
-            .expect("a child can be waited for")
-            .is_none()
-        {
+        while self.child.try_wait().expect("wait failed").is_none() {
             if Instant::now() > deadline {
-                self.child.kill().expect("a child can be killed");
+                self.child.kill().expect("kill failed");
                 return false;
             }
             std::thread::sleep(Duration::from_millis(5));
@@ -240,10 +235,7 @@ impl OtherProcess {
     /// Panics if there is no such test.
     fn outcome(mut self) -> (bool, [String; 2]) {
         let ended = self.wait();
-        let output = self
-            .child
-            .wait_with_output()
-            .expect("a child that has ended can be waited for");
+        let output = self.child.wait_with_output().expect("wait failed");
         let text = [output.stdout, output.stderr]
             .map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         assert!(
@@ -259,10 +251,7 @@ impl OtherProcess {
     /// standard error.
     pub(crate) fn expect_success(mut self) -> [String; 2] {
         assert!(self.wait(), "{} hangs in its own process", self.name);
-        let output = self
-            .child
-            .wait_with_output()
-            .expect("a child that has ended can be waited for");
+        let output = self.child.wait_with_output().expect("wait failed");
         let [written, errors] = [output.stdout, output.stderr]
             .map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         let name = &self.name;

@@ -22,10 +22,7 @@ pub fn on_peers<R: TestOutcome>(test: impl Fn(&TestDriver, &Context, &Context) -
             eprintln!("skipped: there is one device only");
             return R::skipped();
         };
-        if !first
-            .can_access_peer(second)
-            .expect("devices can be queried")
-        {
+        if !first.can_access_peer(second).expect("device query failed") {
             eprintln!("skipped: the first two devices have no peer access");
             return R::skipped();
         }

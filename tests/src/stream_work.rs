@@ -121,5 +121,5 @@ pub unsafe fn copy_without_waiting(
 #[must_use]
 pub fn is_held_up(stream: &Stream) -> bool {
     thread::sleep(Duration::from_millis(10));
-    !stream.is_finished().expect("a stream can be queried")
+    !stream.is_finished().expect("stream query failed")
 }

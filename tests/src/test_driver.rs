@@ -131,7 +131,7 @@ fn simulated(mut config: Config) -> TestDriver {
     config.race_checks |= looks_for_races();
     config.uninitialized_checks |=
         std::env::var_os("CURIUM_TEST_UNINITIALIZED").is_some_and(|value| value == "1");
-    let simulator = Simulator::new(config).expect("a simulator can be created");
+    let simulator = Simulator::new(config).expect("failed to create a simulator");
     // SAFETY: the simulator implements the driver's functions; it ends after the test, which keeps no reference to it.
     let driver = unsafe { Driver::from_api(simulator.api()) }.expect("the simulator initializes");
     TestDriver::new(driver, Some(simulator))
@@ -170,7 +170,7 @@ impl TestDriver {
     /// Panics if there is no device.
     #[must_use]
     pub fn device(&self) -> Device {
-        self.driver.device(0).expect("there is a device")
+        self.driver.device(0).expect("no device")
     }
 
     /// Returns the primary context of the first device.
@@ -192,7 +192,7 @@ impl TestDriver {
     /// Panics if the driver call fails.
     #[must_use]
     pub fn stream(&self) -> Stream {
-        self.context().stream().expect("a stream can be created")
+        self.context().stream().expect("failed to create a stream")
     }
 
     /// Asserts the number of calls of `function` that `operation` makes, if the driver counts calls.

@@ -69,7 +69,7 @@ fn c_library_shares_the_handle() -> TestResult {
             // before and after.
             context
                 .entered(|_| Ok(unsafe { normalize(raw, n, pointer) }))
-                .expect("the context can be entered")
+                .expect("failed to enter the context")
         };
         assert_eq!(normalized(2), cublasStatus_t::CUBLAS_STATUS_SUCCESS);
         assert_eq!(normalized(0), cublasStatus_t::CUBLAS_STATUS_INVALID_VALUE);
@@ -109,7 +109,7 @@ fn adopted_handle_is_destroyed() -> TestResult {
                 cublas
                     .api()
                     .cublasDestroy_v2
-                    .ok_or("every version has it")?(raw)
+                    .ok_or("no `cublasDestroy_v2`")?(raw)
             };
             assert_eq!(code, cublasStatus_t::CUBLAS_STATUS_NOT_INITIALIZED);
         }

@@ -20,7 +20,7 @@ fn read(path: &Path) -> String {
 fn chapters() -> TestResult<Vec<String>> {
     let files = fs::read_dir(root().join("docs/book/src"))?;
     let names = files.map(|file| {
-        file.expect("it can be read")
+        file.expect("failed to read the file")
             .file_name()
             .to_string_lossy()
             .into_owned()
@@ -336,7 +336,7 @@ fn is_public_name(word: &str, code: &str) -> bool {
 /// macros.
 fn defined_below(folder: &Path, mut names: HashSet<String>) -> HashSet<String> {
     for entry in fs::read_dir(folder).expect("the sources exist") {
-        let path = entry.expect("it can be read").path();
+        let path = entry.expect("failed to read the file").path();
         if path.is_dir() {
             names = defined_below(&path, names);
         } else if path.extension().is_some_and(|extension| extension == "rs") {

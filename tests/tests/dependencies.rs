@@ -219,7 +219,7 @@ fn every_package_is_listed() -> TestResult {
     let folders = std::fs::read_dir(root)?;
     let manifests = folders.map(|folder| {
         folder
-            .expect("a folder can be read")
+            .expect("failed to list the folder")
             .path()
             .join("Cargo.toml")
     });
@@ -228,7 +228,7 @@ fn every_package_is_listed() -> TestResult {
         let name = text
             .lines()
             .find_map(|line| line.strip_prefix("name = "))
-            .ok_or("a package has a name")?;
+            .ok_or("no package name")?;
         let name = name.trim_matches('"');
         assert!(
             ARROWS.iter().any(|(package, _)| *package == name),

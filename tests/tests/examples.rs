@@ -12,7 +12,7 @@ fn example(name: &str) -> TestResult<PathBuf> {
     let folder = test
         .parent()
         .and_then(Path::parent)
-        .ok_or("tests lie in a folder of their profile")?
+        .ok_or("no profile folder")?
         .join("examples");
     let program = folder.join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
     assert!(

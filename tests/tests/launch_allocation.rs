@@ -113,8 +113,8 @@ fn graph_launch_allocates_nothing() -> TestResult {
     }
     let mut exec = graph.instantiate()?;
     let mut launch = || {
-        exec.launch(&own).expect("it can be launched");
-        exec.launch(&other).expect("it can be launched");
+        exec.launch(&own).expect("launch failed");
+        exec.launch(&other).expect("launch failed");
     };
     launch();
     assert_eq!(allocations(|| (0..100).for_each(|_| launch())), 0);
@@ -138,7 +138,7 @@ fn graph_launch_with_leases() -> TestResult {
     let mut y = DeviceBuffer::from_slice(&own, &[2_u32; 256])?;
     let graph = Graph::capture(&context, |scope| y.on_mut(scope).copy_from_device(&x));
     let mut exec = graph.and_then(|graph| graph.instantiate())?;
-    let mut launch = |stream: &Stream| exec.launch(stream).expect("it can be launched");
+    let mut launch = |stream: &Stream| exec.launch(stream).expect("launch failed");
     launch(&own);
     assert_eq!(allocations(|| (0..100).for_each(|_| launch(&own))), 0);
     let first = allocations(|| launch(&other));

@@ -110,7 +110,7 @@ fn refusal_is_a_code_in_c() -> TestResult {
         let code = unsafe { use_resource(&raw const table, stream.as_raw(), 5000) };
         assert_eq!(code, CUresult::CUDA_ERROR_OUT_OF_MEMORY.0.cast_signed());
         // SAFETY: the table is not used from here on.
-        unsafe { table.release.ok_or("the table is complete")?(table.context) };
+        unsafe { table.release.ok_or("no `release`")?(table.context) };
         Ok(())
     })
 }

@@ -271,7 +271,7 @@ mod tests {
     fn programs_with(folder: &str, needle: &str, unless: &str) -> Vec<String> {
         let entries =
             fs::read_dir(crate::root().join("tests").join(folder)).expect("the folder is there");
-        let paths = entries.map(|entry| entry.expect("the folder can be read").path());
+        let paths = entries.map(|entry| entry.expect("failed to list the folder").path());
         let main_file = |path: &Path| {
             fs::read_to_string(if path.is_dir() {
                 path.join("main.rs")
@@ -320,7 +320,7 @@ mod tests {
 
     /// Creates a bundle of shell scripts, each given as its path and body.
     fn bundle(programs: &[(&str, &str)]) -> tempfile::TempDir {
-        let folder = tempfile::tempdir().expect("a folder can be created");
+        let folder = tempfile::tempdir().expect("failed to create a folder");
         let files = programs
             .iter()
             .map(|(path, body)| (*path, format!("#!/bin/sh\n{body}\n")));
@@ -337,7 +337,7 @@ mod tests {
 
     /// Runs the bundle's script, and returns its success and output.
     fn run_bundle(folder: &tempfile::TempDir, arguments: &[&str]) -> (bool, String) {
-        let path = std::env::var("PATH").expect("there is a PATH");
+        let path = std::env::var("PATH").expect("`PATH` is not set");
         let mut script = Command::new(folder.path().join("run.sh"));
         script.args(arguments).env_remove("OUT").env(
             "PATH",

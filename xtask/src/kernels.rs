@@ -102,8 +102,7 @@ mod tests {
 
     fn nvrtc() -> Nvrtc {
         let pins = Pins::read().expect("the pins are valid");
-        Nvrtc::load(pins.oldest_nvrtc().expect("one is pinned"))
-            .expect("NVRTC is cached or can be fetched")
+        Nvrtc::load(pins.oldest_nvrtc().expect("one is pinned")).expect("failed to load NVRTC")
     }
 
     #[test]
@@ -122,7 +121,7 @@ mod tests {
 
     #[test]
     fn options_line_reaches_the_compiler() {
-        let folder = tempfile::tempdir().expect("a folder can be created");
+        let folder = tempfile::tempdir().expect("failed to create a folder");
         let path = folder.path().join("product.cu");
         let body = "extern \"C\" __global__ void product(float* x) { *x = *x * x[1] + x[2]; }\n";
         let nvrtc = nvrtc();
@@ -143,13 +142,13 @@ mod tests {
 
     #[test]
     fn kernel_includes_local_files() {
-        let folder = tempfile::tempdir().expect("a folder can be created");
+        let folder = tempfile::tempdir().expect("failed to create a folder");
         let path = folder.path().join("main.cu");
         fs::write(
             &path,
             "#include \"shared.cuh\"\nextern \"C\" __global__ void NAME() {}\n",
         )
-        .expect("it is writable");
+        .expect("write failed");
         fs::write(folder.path().join("shared.cuh"), "#define NAME shared\n")
             .expect("the folder is writable");
         assert!(
@@ -161,7 +160,7 @@ mod tests {
 
     #[test]
     fn kernel_is_compiled_for_its_architecture() {
-        let folder = tempfile::tempdir().expect("a folder can be created");
+        let folder = tempfile::tempdir().expect("failed to create a folder");
         let path = folder.path().join("newer.cu");
         fs::write(
             &path,

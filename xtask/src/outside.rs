@@ -313,7 +313,7 @@ mod tests {
             PROGRAMS.len()
         );
         assert_eq!(
-            names(&chosen(&["cust".to_owned()]).expect("it is known")),
+            names(&chosen(&["cust".to_owned()]).expect("unknown program")),
             ["cust"]
         );
         assert!(chosen(&["mystery".to_owned()]).is_err());
@@ -328,7 +328,8 @@ mod tests {
         let expected = expected::read(&crate::root().join("outside")).expect("the file is correct");
         assert_eq!(expected.len(), PROGRAMS.len());
         for program in &PROGRAMS {
-            let of_it = expected::find(&expected, program.name).expect("it is there");
+            let of_it =
+                expected::find(&expected, program.name).expect("no expectation of the program");
             assert_eq!(of_it.passed > 0, program.test.is_some(), "{}", program.name);
         }
     }

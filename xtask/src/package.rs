@@ -411,7 +411,7 @@ mod tests {
 
     #[test]
     fn package_with_another_checksum_is_refused() {
-        let wheel = tempfile::NamedTempFile::new().expect("a file can be created");
+        let wheel = tempfile::NamedTempFile::new().expect("failed to create a file");
         let package = Package {
             sha256: "0".repeat(64),
             ..package()
@@ -435,7 +435,7 @@ mod tests {
 
     #[test]
     fn headers_with_another_checksum_are_refused() {
-        let folder = tempfile::tempdir().expect("a folder can be created");
+        let folder = tempfile::tempdir().expect("failed to create a folder");
         let package = Package {
             headers: Some("0".repeat(64)),
             ..package()

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     fn file(text: &str) -> (tempfile::TempDir, PathBuf) {
-        let folder = tempfile::tempdir().expect("a folder can be created");
+        let folder = tempfile::tempdir().expect("failed to create a folder");
         let path = folder.path().join("generated.rs");
         fs::write(&path, text).expect("the folder is writable");
         (folder, path)

@@ -220,7 +220,7 @@ mod tests {
     /// A function needs a wrapper, a newer form or a reason.
     #[test]
     fn unlisted_function_has_no_status() {
-        let reasons = Reasons::parse("").expect("nothing can be wrong");
+        let reasons = Reasons::parse("").expect("invalid reasons");
         let names = names(&["cuOld", "cuOld_v2"]);
         assert_eq!(
             status("cuOld", &names, &BTreeMap::new(), &reasons),

@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn version_is_parsed_as_written() {
-        let version: Version = "12.4".parse().expect("it is a version");
+        let version: Version = "12.4".parse().expect("invalid version");
         assert_eq!(
             (version, version.to_string().as_str()),
             (Version::from_raw(12040), "12.4")
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn range_contains_its_ends_and_the_values_between() {
-        let range = VersionRange::try_from("12.0-12.9".to_owned()).expect("it is a range");
+        let range = VersionRange::try_from("12.0-12.9".to_owned()).expect("invalid range");
         assert!(
             range.contains(Version::from_raw(12000)) && range.contains(Version::from_raw(12090))
         );

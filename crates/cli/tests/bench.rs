@@ -44,7 +44,7 @@ fn simulated_times_are_marked() -> TestResult {
 fn pictures_show_measured_values() -> TestResult {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("pictures");
-    let to = path.to_str().ok_or("the path is text")?;
+    let to = path.to_str().ok_or("the path is not UTF-8")?;
     assert_eq!(
         bench(&["allocate/live", "--rounds", "2", "--svg", to])?.0,
         Some(0)
@@ -72,7 +72,7 @@ fn memory_filter_writes_tables() -> TestResult {
         "1",
         "--json",
         "--markdown",
-        path.to_str().ok_or("the path is text")?,
+        path.to_str().ok_or("the path is not UTF-8")?,
     ])?;
     assert_eq!(code, Some(0), "{stderr}");
     for said in [

@@ -26,7 +26,7 @@ struct Outcome {
 impl Folder {
     fn new() -> Self {
         Self {
-            folder: tempfile::tempdir().expect("a folder can be created"),
+            folder: tempfile::tempdir().expect("failed to create a folder"),
         }
     }
 
@@ -67,7 +67,7 @@ impl Folder {
 fn decoded(path: &Path) -> TestResult<(Vec<[u8; 3]>, usize)> {
     let file = BufReader::new(File::open(path)?);
     let mut reader = png::Decoder::new(file).read_info()?;
-    let mut bytes = vec![0; reader.output_buffer_size().expect("it is small")];
+    let mut bytes = vec![0; reader.output_buffer_size().expect("size overflow")];
     let info = reader.next_frame(&mut bytes)?;
     assert_eq!(
         (info.color_type, info.bit_depth),
@@ -141,9 +141,7 @@ fn simulated_picture() -> TestResult {
             "column {column}, row {row}: {count} iterations"
         );
     }
-    let inside = color_of
-        .remove(&60)
-        .ok_or("the picture shows the inside of the set")?;
+    let inside = color_of.remove(&60).ok_or("no pixel inside the set")?;
     assert!(color_of.len() > 30 && color_of.values().all(|color| *color != inside));
     Ok(())
 }

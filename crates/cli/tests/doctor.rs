@@ -41,7 +41,7 @@ fn curium(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Outc
 }
 
 fn folder() -> tempfile::TempDir {
-    tempfile::tempdir().expect("a folder can be created")
+    tempfile::tempdir().expect("failed to create a folder")
 }
 
 #[test]

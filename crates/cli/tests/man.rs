@@ -42,7 +42,7 @@ fn every_command_has_a_page() -> TestResult {
     let folder = tempfile::tempdir()?;
     let to = folder.path().join("man1");
     assert!(
-        man(&["--folder", to.to_str().ok_or("the path is text")?])?
+        man(&["--folder", to.to_str().ok_or("the path is not UTF-8")?])?
             .status
             .success()
     );

@@ -125,7 +125,7 @@ fn sigterm_ends_every_rank() -> TestResult {
         .args(command)
         .stdout(Stdio::piped())
         .spawn()?;
-    let mut output = BufReader::new(program.stdout.take().ok_or("the output is a pipe")?)
+    let mut output = BufReader::new(program.stdout.take().ok_or("stdout is not piped")?)
         .lines()
         .map_while(Result::ok);
     let mut lines: Vec<String> = output.by_ref().take(2).collect();
@@ -197,7 +197,7 @@ fn ranks_get_the_device_model() -> TestResult {
     let folder = tempfile::tempdir()?;
     let driver = folder.path().join("libcuda.so.1");
     std::fs::write(&driver, "")?;
-    let driver = driver.to_str().ok_or("the path is text")?;
+    let driver = driver.to_str().ok_or("the path is not UTF-8")?;
     let arguments = [
         "-n",
         "1",
@@ -376,7 +376,7 @@ fn endless_line_is_bounded() -> Result<(), Box<dyn Error>> {
         .stdout(Stdio::piped())
         .stdin(Stdio::null())
         .spawn()?;
-    let mut output = BufReader::new(program.stdout.take().ok_or("no output")?);
+    let mut output = BufReader::new(program.stdout.take().ok_or("stdout is not piped")?);
     let mut line = Vec::new();
     let mut longest = 0;
     while line != b"[0] end\n" {
@@ -390,7 +390,7 @@ fn endless_line_is_bounded() -> Result<(), Box<dyn Error>> {
         .lines()
         .find_map(|line| line.strip_prefix("VmHWM:"))
         .and_then(|peak| peak.trim().strip_suffix(" kB"))
-        .ok_or("no peak")?;
+        .ok_or("no `VmHWM` line")?;
     assert!(
         Command::new("kill")
             .arg(program.id().to_string())
@@ -413,7 +413,7 @@ fn second_interrupt_kills() -> Result<(), Box<dyn Error>> {
         ])
         .stdout(Stdio::piped())
         .spawn()?;
-    let output = BufReader::new(program.stdout.take().ok_or("no output")?);
+    let output = BufReader::new(program.stdout.take().ok_or("stdout is not piped")?);
     assert_eq!(output.lines().take(2).count(), 2);
     while program.try_wait()?.is_none() {
         assert!(start.elapsed() < Duration::from_secs(30));
@@ -514,11 +514,16 @@ fn signaled(signal: &str) -> Result<(Option<i32>, Vec<String>), Box<dyn Error>> 
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()?;
-    let output = BufReader::new(program.stdout.take().ok_or("no output")?);
+    let output = BufReader::new(program.stdout.take().ok_or("stdout is not piped")?);
     let mut ids = Vec::new();
     for line in output.lines().take(2) {
         let line = line?;
-        ids.push(line.split_once("] ").ok_or("no rank")?.1.to_owned());
+        ids.push(
+            line.split_once("] ")
+                .ok_or("no rank in the line")?
+                .1
+                .to_owned(),
+        );
     }
     Command::new("kill")
         .args([signal, &program.id().to_string()])
@@ -558,7 +563,7 @@ fn ignored_signals_stay_ignored() -> Result<(), Box<dyn Error>> {
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()?;
-    let mut lines = BufReader::new(program.stdout.take().ok_or("no output")?).lines();
+    let mut lines = BufReader::new(program.stdout.take().ok_or("stdout is not piped")?).lines();
     assert_eq!(lines.next().transpose()?.as_deref(), Some("[0] begun"));
     for signal in ["-HUP", "-INT"] {
         Command::new("kill")
@@ -580,7 +585,7 @@ fn interrupt_ends_the_start() -> Result<(), Box<dyn Error>> {
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()?;
-    let mut output = BufReader::new(program.stdout.take().ok_or("no output")?);
+    let mut output = BufReader::new(program.stdout.take().ok_or("stdout is not piped")?);
     output.read_line(&mut String::new())?;
     Command::new("kill")
         .arg(program.id().to_string())
@@ -643,9 +648,9 @@ fn terminal_input_reaches_rank_0() -> Result<(), Box<dyn Error>> {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()?;
-    let mut stdin = script.stdin.take().ok_or("no input")?;
+    let mut stdin = script.stdin.take().ok_or("stdin is not piped")?;
     stdin.write_all(b"hello\n")?;
-    let mut lines = BufReader::new(script.stdout.take().ok_or("no output")?).lines();
+    let mut lines = BufReader::new(script.stdout.take().ok_or("stdout is not piped")?).lines();
     let is_there = lines
         .by_ref()
         .map_while(Result::ok)

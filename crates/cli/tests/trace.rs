@@ -44,8 +44,8 @@ fn trace_keeps_the_exit_code() -> TestResult {
     let text = fs::read_to_string(folder.path().join("t.json"))?;
     let events: Vec<serde_json::Value> = serde_json::from_str(&text)?;
     for event in &events {
-        let begin = event["ts"].as_f64().ok_or("an event has a time")?;
-        let duration = event["dur"].as_f64().ok_or("an event has a duration")?;
+        let begin = event["ts"].as_f64().ok_or("no `ts` number")?;
+        let duration = event["dur"].as_f64().ok_or("no `dur` number")?;
         assert!(begin > 0.0 && duration >= 0.0, "{event}");
     }
     for name in ["cuInit", "cuLaunchKernel", "cuMemcpyDtoHAsync_v2"] {
@@ -127,7 +127,7 @@ fn missing_simulator_is_built() -> TestResult {
     let script = "#!/bin/sh\nwhile [ \"$1\" != --target-dir ]; do shift; done\nmkdir \"$2/release\"\n: >\"$2/release/libcurium_sim_libraries.so\"\n";
     fs::write(&cargo, script)?;
     fs::set_permissions(&cargo, fs::Permissions::from_mode(0o755))?;
-    let words = program::words(program.to_str().ok_or("the path is text")?);
+    let words = program::words(program.to_str().ok_or("the path is not UTF-8")?);
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]);
     command

@@ -34,7 +34,7 @@ pub(crate) fn simulate() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     static SIMULATOR: OnceLock<Simulator> = OnceLock::new();
     let simulator = SIMULATOR
-        .get_or_init(|| Simulator::new(Config::new()).expect("there is room for a simulator"));
+        .get_or_init(|| Simulator::new(Config::new()).expect("failed to create a simulator"));
     state::install(simulator.api());
     TURN.lock()
 }

@@ -39,7 +39,7 @@ fn built() -> TestResult<PathBuf> {
     Ok(test
         .parent()
         .and_then(Path::parent)
-        .ok_or("tests lie in a folder of their profile")?
+        .ok_or("no profile folder")?
         .join("examples"))
 }
 
@@ -71,7 +71,7 @@ fn examples_print_their_results() -> TestResult {
 #[test]
 fn every_example_is_run() -> TestResult {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
-    let files = fs::read_dir(folder)?.map(|entry| entry.expect("it can be read").path());
+    let files = fs::read_dir(folder)?.map(|entry| entry.expect("failed to list the folder").path());
     let sources = files.filter(|path| {
         path.extension().is_some_and(|extension| extension == "rs") || path.join("main.rs").exists()
     });

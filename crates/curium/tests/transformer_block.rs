@@ -132,7 +132,7 @@ fn gradients_are_averaged() -> TestResult {
         for (context, communicator) in contexts.iter().zip(ranks) {
             scope.spawn(move || {
                 let errors = rank_errors(context, SHAPE, Tuning::Expected, Some(communicator))
-                    .expect("it can be computed");
+                    .expect("computation failed");
                 assert_eq!(errors.len(), 14);
                 for (name, error) in errors {
                     assert!(error <= GRADIENT_BOUND, "the error of {name} is {error}");

@@ -424,8 +424,8 @@ mod tests {
 
         let process =
             CheckpointProcess::running(&driver, PID).expect("the process is still running");
-        let process = process.lock(None).expect("it can be locked");
-        let process = process.checkpoint().expect("it can be checkpointed");
+        let process = process.lock(None).expect("lock failed");
+        let process = process.checkpoint().expect("checkpoint failed");
         assert_eq!(
             ProcessState::of(&driver, PID).expect("a state"),
             ProcessState::Checkpointed
@@ -439,9 +439,9 @@ mod tests {
         );
         let process = process
             .restore(&[([1; 16], [9; 16])])
-            .expect("it can be restored");
+            .expect("restore failed");
         assert_eq!(RESTORED_TO.load(Ordering::Acquire), 9);
-        process.unlock().expect("it can be unlocked");
+        process.unlock().expect("unlock failed");
         assert_eq!(
             ProcessState::of(&driver, PID).expect("a state"),
             ProcessState::Running

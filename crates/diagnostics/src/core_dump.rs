@@ -380,25 +380,43 @@ mod tests {
                 .to_string()
                 .contains("setting 1")
         );
-        settings.set_enabled(true).expect("it is set");
-        settings.set_triggers_host(false).expect("it is set");
-        settings.set_user_triggered(true).expect("it is set");
-        assert!(settings.is_enabled().expect("it was set"));
-        assert!(!settings.triggers_host().expect("it was set"));
-        assert!(settings.is_user_triggered().expect("it was set"));
+        settings
+            .set_enabled(true)
+            .expect("failed to set the option");
+        settings
+            .set_triggers_host(false)
+            .expect("failed to set the option");
+        settings
+            .set_user_triggered(true)
+            .expect("failed to set the option");
+        assert!(settings.is_enabled().expect("failed to read the option"));
+        assert!(!settings.triggers_host().expect("failed to read the option"));
+        assert!(
+            settings
+                .is_user_triggered()
+                .expect("failed to read the option")
+        );
 
-        settings.set_file("dump.%p").expect("it is set");
+        settings
+            .set_file("dump.%p")
+            .expect("failed to set the option");
         assert_eq!(
             SETTINGS.lock()[&CUcoredumpSettings::CU_COREDUMP_FILE.0],
             b"dump.%p\0"
         );
-        assert_eq!(settings.file().expect("it was set"), Path::new("dump.%p"));
-        settings.set_pipe("pipe").expect("it is set");
-        assert_eq!(settings.pipe().expect("it was set"), Path::new("pipe"));
+        assert_eq!(
+            settings.file().expect("failed to read the option"),
+            Path::new("dump.%p")
+        );
+        settings.set_pipe("pipe").expect("failed to set the option");
+        assert_eq!(
+            settings.pipe().expect("failed to read the option"),
+            Path::new("pipe")
+        );
 
         let flags = CoreDumpFlags::SKIP_ABORT | CoreDumpFlags::GZIP_COMPRESS;
-        settings.set_flags(flags).expect("it is set");
-        assert_eq!(settings.flags().expect("it was set"), flags);
+        settings.set_flags(flags).expect("failed to set the option");
+        assert_eq!(settings.flags().expect("failed to read the option"), flags);
     }
 
     #[test]

@@ -55,7 +55,7 @@ pub use self::timeline::{Timeline, TraceAggregate, TraceItem, TraceItemKind, Tra
 ///     Ok(())
 /// })?;
 /// let timeline = trace.finish();
-/// let step = timeline.items().iter().find(|item| &*item.name == "step").ok_or("it was recorded")?;
+/// let step = timeline.items().iter().find(|item| &*item.name == "step").ok_or("no item `step`")?;
 /// println!("{:?}", step.duration);
 /// timeline.write(std::io::sink())?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())

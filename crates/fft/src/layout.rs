@@ -325,7 +325,7 @@ mod tests {
         let shape = Shape::new([3, 4])
             .with_batches(2)
             .with_input(Embedding::new([5, 6]).with_stride(2).with_distance(100));
-        let layout = layout(Form::ComplexToComplex, &shape).expect("it is right");
+        let layout = layout(Form::ComplexToComplex, &shape).expect("invalid layout");
         // The last element is (2, 3) of the second batch.
         assert_eq!(layout.input.span(), 100 + (2 * 6 + 3) * 2 + 1);
         assert_eq!(layout.output.span(), 24);
@@ -334,10 +334,10 @@ mod tests {
     #[test]
     fn real_sides_are_longer_and_padded_in_place() {
         let shape = Shape::new([2, 5]).with_batches(3);
-        let packed = layout(Form::RealToComplex, &shape).expect("it is right");
+        let packed = layout(Form::RealToComplex, &shape).expect("invalid layout");
         assert_eq!((packed.input.span(), packed.output.span()), (30, 18));
         assert!(packed.span_in_place("f").is_err());
-        let padded = layout(Form::ComplexToReal, &shape.in_place()).expect("it is right");
+        let padded = layout(Form::ComplexToReal, &shape.in_place()).expect("invalid layout");
         assert_eq!((padded.input.span(), padded.output.span()), (18, 35));
         assert_eq!(padded.span_in_place("f").ok(), Some(18));
     }

@@ -12,7 +12,7 @@
 //! use curium_format::{CudaVersion, ptx};
 //!
 //! let text = ".version 8.8\n.target sm_100f\n.address_size 64\n.visible .entry fill(.param .u64 p, .param .u32 n) { ret; }";
-//! let header = ptx::header(text).ok_or("there is a header")?;
+//! let header = ptx::header(text).ok_or("no PTX header")?;
 //! assert_eq!(header.version.first_cuda(), Some(CudaVersion::new(12, 9)));
 //! assert!(ptx::kernels(text).map(|kernel| kernel.name).eq(["fill"]));
 //! # Ok::<(), &str>(())

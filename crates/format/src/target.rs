@@ -10,7 +10,7 @@ use crate::generated::versions::TARGETS;
 /// ```
 /// use curium_format::{PtxVersion, Target};
 ///
-/// let target = Target::parse("sm_100f").ok_or("this is a target")?;
+/// let target = Target::parse("sm_100f").ok_or("not a target")?;
 /// assert_eq!(target.first_ptx(), Some(PtxVersion::new(8, 8)));
 /// assert!(target.runs_on(103) && !target.runs_on(120));
 /// # Ok::<(), &str>(())

@@ -198,7 +198,7 @@ fn mutated_binaries_cause_no_panic() {
 fn mutated_texts_cause_no_panic() -> TestResult {
     let mut random = fastrand::Rng::with_seed(2);
     for length in 0..PTX.len() {
-        read_text(PTX.get(..length).ok_or("the text is ASCII")?);
+        read_text(PTX.get(..length).ok_or("not a character boundary")?);
     }
     for _ in 0..5_000 {
         let mut text = PTX.to_owned();

@@ -80,7 +80,7 @@ fn compile(name: &str, module: &str) -> Result<Option<String>, Box<dyn std::erro
     if is_skipped(&result) {
         return Ok(None);
     }
-    let image = result?.images.into_iter().next().ok_or("an image")?;
+    let image = result?.images.into_iter().next().ok_or("no image")?;
     Ok(Some(image.ptx))
 }
 
@@ -468,7 +468,7 @@ fn errors_have_their_line() -> TestResult {
     let line = text
         .lines()
         .position(|line| line.contains("fn wrong"))
-        .ok_or("a line")?
+        .ok_or("no line `fn wrong`")?
         + 1;
     assert_eq!(diagnostics[0].line, line as u64);
     assert!(
@@ -602,7 +602,7 @@ fn one_of_parallel_builds() -> TestResult {
     let package = Package::new(&name, SAXPY)?.with_out(&name);
     let output = package.build()?;
     assert!(output.images[0].ptx.contains(".entry saxpy"));
-    fs::remove_dir_all(package.out.parent().ok_or("a folder")?)?;
+    fs::remove_dir_all(package.out.parent().ok_or("no parent folder")?)?;
     Ok(())
 }
 

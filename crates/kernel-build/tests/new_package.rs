@@ -348,7 +348,7 @@ fn editors_understand_kernels() -> TestResult {
     // It would report what it cannot resolve.
     package.replace("kernels.saxpy.launch", "kernels.saxpi.launch")?;
     package.replace("x[t.index()]", "x[t.indexx()]")?;
-    let output = package.analyze()?.ok_or("rust-analyzer is there")?;
+    let output = package.analyze()?.ok_or("no rust-analyzer")?;
     let text = String::from_utf8(output.stdout)?;
     for wrong in ["saxpi", "indexx"] {
         assert!(text.contains(wrong), "{wrong}: {text}");

@@ -260,7 +260,7 @@ mod tests {
         );
         assert_eq!(compare(&first, &same)?, None);
         let other = timed_out(2, &[("broadcast", 4), ("all_reduce", 65), ("gather", 8)]);
-        let difference = compare(&first, &other)?.ok_or("the count differs")?;
+        let difference = compare(&first, &other)?.ok_or("no difference in the count")?;
         let text =
             "collective 2: rank 2 called all_reduce of 65, but rank 0 called all_reduce of 64";
         assert_eq!(difference.to_string(), text);
@@ -271,7 +271,7 @@ mod tests {
     fn rank_that_is_behind_called_nothing() -> TestResult {
         let first = timed_out(0, &[("broadcast", 4), ("all_reduce", 64)]);
         let behind = timed_out(3, &[("broadcast", 4)]);
-        let difference = compare(&first, &behind)?.ok_or("a call is missing")?;
+        let difference = compare(&first, &behind)?.ok_or("no missing call")?;
         let text = "collective 2: rank 3 called nothing, but rank 0 called all_reduce of 64";
         assert_eq!(difference.to_string(), text);
         let difference = compare(

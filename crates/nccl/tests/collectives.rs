@@ -10,7 +10,7 @@ fn collectives(arguments: &[&str]) -> TestResult<Output> {
     let folder = test
         .parent()
         .and_then(|folder| folder.parent())
-        .ok_or("tests lie in a folder of their profile")?;
+        .ok_or("no profile folder")?;
     let program = folder
         .join("examples")
         .join(format!("collectives{}", std::env::consts::EXE_SUFFIX));

@@ -32,7 +32,7 @@ fn losses(ranks: usize) -> TestResult<Vec<f32>> {
         let mut communicator =
             Communicator::new(&nccl, &context, id, rank, ranks).expect("the ranks meet");
         let losses = train(&curium_sim_libraries::cublas(), &mut communicator, STEPS)
-            .expect("it can be trained");
+            .expect("training failed");
         communicator.close().expect("the ranks have finished");
         losses
     };
@@ -49,7 +49,7 @@ fn losses(ranks: usize) -> TestResult<Vec<f32>> {
         all.iter().all(|losses| *losses == all[0]),
         "every rank has the same losses"
     );
-    Ok(all.into_iter().next().ok_or("there is a rank")?)
+    Ok(all.into_iter().next().ok_or("no rank")?)
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn dead_rank_ends_the_training() -> TestResult {
         train_until_a_rank_dies(&rank)?;
         return Ok(());
     }
-    let deaths: u64 = std::env::var(DEATHS).map_or(6, |text| text.parse().expect("it is a number"));
+    let deaths: u64 = std::env::var(DEATHS).map_or(6, |text| text.parse().expect("not a number"));
     for death in 0..deaths {
         // The points are spread over about a tenth of a second: over the first step, the capture, and launches.
         let time = death * 1_000_003 % 100_000;
@@ -113,7 +113,7 @@ fn start(rank: usize, port: u16, time: u64) -> Child {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn();
-    child.expect("the test can be started again")
+    child.expect("failed to start the test again")
 }
 
 /// Waits for a process, and returns its success and its output.
@@ -139,7 +139,7 @@ fn ended(mut child: Child) -> TestResult<(bool, String)> {
 fn train_until_a_rank_dies(input: &str) -> TestResult {
     let numbers: Vec<u64> = input
         .split(' ')
-        .map(|text| text.parse().expect("it is a number"))
+        .map(|text| text.parse().expect("not a number"))
         .collect();
     let [rank, port, time] = numbers[..] else {
         panic!("there are three numbers")

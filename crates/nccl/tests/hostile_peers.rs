@@ -173,7 +173,7 @@ fn open_connections_are_bounded() -> Result {
         strangers.push(stranger);
     }
     // The last connection is greeted, so all before it were accepted.
-    let last = strangers.last_mut().ok_or("no stranger")?;
+    let last = strangers.last_mut().ok_or("no unknown peer")?;
     last.set_nonblocking(false)?;
     last.read_exact(&mut [0; 40])?;
     last.set_nonblocking(true)?;

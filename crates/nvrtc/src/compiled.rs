@@ -256,16 +256,13 @@ mod tests {
         assert!(matches!(compiled.image(), Err(Error::NoOutput { .. })));
         compiled.tile_ir = Some(TILE_IR.to_vec());
         assert_eq!(
-            compiled.image().expect("there is Tile IR").kind(),
+            compiled.image().expect("no Tile IR").kind(),
             ImageKind::TileIr
         );
         compiled.ptx = Some(PTX.to_owned());
+        assert_eq!(compiled.image().expect("no PTX").kind(), ImageKind::Ptx);
         assert_eq!(
-            compiled.image().expect("there is PTX").kind(),
-            ImageKind::Ptx
-        );
-        assert_eq!(
-            compiled.tile_image().expect("there is Tile IR").kind(),
+            compiled.tile_image().expect("no Tile IR").kind(),
             ImageKind::TileIr
         );
     }

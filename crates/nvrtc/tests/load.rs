@@ -75,7 +75,8 @@ fn only_chosen_folder_is_searched() -> TestResult {
         let Err(Error::Load(error)) = Nvrtc::load() else {
             panic!("an empty folder holds no NVRTC")
         };
-        let folder = std::env::var_os("CURIUM_NVRTC_PATH").ok_or("the parent sets it")?;
+        let folder =
+            std::env::var_os("CURIUM_NVRTC_PATH").ok_or("`CURIUM_NVRTC_PATH` is not set")?;
         assert!(
             error
                 .attempts
@@ -107,7 +108,7 @@ fn python_environment_is_searched() -> TestResult {
         let Err(Error::Load(error)) = Nvrtc::load() else {
             panic!("the file is no library")
         };
-        let environment = std::env::var_os("VIRTUAL_ENV").ok_or("the parent sets it")?;
+        let environment = std::env::var_os("VIRTUAL_ENV").ok_or("`VIRTUAL_ENV` is not set")?;
         assert!(
             error
                 .attempts

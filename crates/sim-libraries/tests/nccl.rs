@@ -18,7 +18,7 @@ type TestResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
 /// Calls a function of NCCL, and returns its code.
 macro_rules! nccl {
     ($function:ident($($argument:expr),* $(,)?)) => {{
-        let function = api().$function.expect("it is simulated");
+        let function = api().$function.expect("not simulated");
         // SAFETY: the tests pass live objects, and places for results.
         unsafe { function($($argument),*) }
     }};

@@ -149,7 +149,7 @@ fn slot_mut<T: FunctionTable>(table: &mut T, index: usize) -> &mut Option<AnyFun
 ///
 /// assert!(Api::EMPTY.exampleCreate.is_none());
 /// assert_eq!(Api::since("exampleDestroy"), Some(curium_sys::CudaVersion::new(12, 4)));
-/// let reset = Api::function("exampleReset").expect("it is declared");
+/// let reset = Api::function("exampleReset").expect("not declared");
 /// assert_eq!(reset.last(), Some(curium_sys::CudaVersion::new(12, 9)));
 /// ```
 #[macro_export]

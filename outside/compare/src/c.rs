@@ -183,7 +183,7 @@ impl Subject for Lane {
     }
 
     fn copy(&mut self, copy: Copy) -> Result<Option<f64>> {
-        let mut sides = self.sides.take().ok_or("there are no sides")?;
+        let mut sides = self.sides.take().ok_or("copies were not set up")?;
         let device = sides.device.as_pointer().as_raw();
         let bytes = sides.pageable.len();
         let host = if copy.is_pinned {
@@ -205,7 +205,7 @@ impl Subject for Lane {
     }
 
     fn library_calls(&mut self, operation: Operation, count: u32) -> Result<Option<f64>> {
-        let calls = self.calls.as_mut().ok_or("there are no libraries")?;
+        let calls = self.calls.as_mut().ok_or("library calls were not set up")?;
         let time = each(count, || calls.call(operation))?;
         self.wait()?;
         Ok(Some(time))

@@ -131,7 +131,7 @@ impl Subject for Lane {
             device,
             pageable,
             pinned,
-        } = self.sides.as_mut().ok_or("there are no sides")?;
+        } = self.sides.as_mut().ok_or("copies were not set up")?;
         let stream = &self.stream;
         let time = each(1, || {
             match (copy.is_pinned, copy.to_device) {
@@ -151,7 +151,7 @@ impl Subject for Lane {
     }
 
     fn library_calls(&mut self, operation: Operation, count: u32) -> Result<Option<f64>> {
-        let calls = self.calls.as_mut().ok_or("there are no libraries")?;
+        let calls = self.calls.as_mut().ok_or("library calls were not set up")?;
         let time = each(count, || calls.call(operation))?;
         self.stream.synchronize()?;
         Ok(Some(time))

@@ -112,7 +112,7 @@ impl Subject for Lane {
             device,
             pageable,
             pinned,
-        } = self.sides.as_mut().ok_or("there are no sides")?;
+        } = self.sides.as_mut().ok_or("copies were not set up")?;
         let host: &mut [u8] = if copy.is_pinned { pinned } else { pageable };
         let time = match copy.to_device {
             true => each(1, || device.copy_from_slice(host)),
@@ -127,7 +127,7 @@ impl Subject for Lane {
     }
 
     fn library_calls(&mut self, operation: Operation, count: u32) -> Result<Option<f64>> {
-        let calls = self.calls.as_mut().ok_or("there are no libraries")?;
+        let calls = self.calls.as_mut().ok_or("library calls were not set up")?;
         let time = each(count, || calls.call(operation))?;
         self.stream.synchronize()?;
         Ok(Some(time))

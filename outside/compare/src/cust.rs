@@ -114,7 +114,7 @@ impl Subject for Lane {
             device,
             pageable,
             pinned,
-        } = self.sides.as_mut().ok_or("there are no sides")?;
+        } = self.sides.as_mut().ok_or("copies were not set up")?;
         let stream = &self.stream;
         let time = each(1, || match (copy.is_pinned, copy.to_device) {
             (false, true) => device.copy_from(pageable.as_slice()),

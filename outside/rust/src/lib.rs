@@ -15,7 +15,7 @@ pub fn ptx() -> String {
     let path = std::env::args()
         .nth(1)
         .expect("the first argument is the path of the PTX");
-    std::fs::read_to_string(path).expect("the PTX can be read")
+    std::fs::read_to_string(path).expect("failed to read the PTX")
 }
 
 /// Panics unless the three results are right.

@@ -205,7 +205,7 @@ fn matmul<T: MatmulElement>(machine: &Machine, lt: &BlasLt, name: &'static str) 
         .driver()
         .api()
         .cuGraphLaunch
-        .ok_or("the driver has no cuGraphLaunch")?;
+        .ok_or("no `cuGraphLaunch`")?;
     machine.compare(
         &format!("{name}, graph"),
         || Ok(graph.launch(stream)?),

@@ -29,7 +29,7 @@ fn sources() -> Vec<PathBuf> {
     ];
     for folder in folders {
         for entry in fs::read_dir(folder).expect("the folder exists") {
-            let path = entry.expect("it can be read").path();
+            let path = entry.expect("failed to read the file").path();
             if path.extension().is_some_and(|extension| extension == "rs") {
                 files.push(path);
             } else if path.join("src/main.rs").exists() {
@@ -57,7 +57,7 @@ fn items(code: &str) -> TestResult<Vec<String>> {
             continue;
         }
         let begins = line.starts_with(|letter: char| !letter.is_whitespace() && letter != '}');
-        let last = items.last_mut().ok_or("there is one")?;
+        let last = items.last_mut().ok_or("no item")?;
         if begins && last.ends_with("\n\n") {
             items.push(format!("{line}\n"));
         } else {

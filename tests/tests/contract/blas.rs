@@ -28,9 +28,10 @@ fn cublas() -> CuBlas {
 }
 
 fn blas_on(stream: &Stream) -> Blas {
-    let mut blas = Blas::new(&cublas(), stream).expect("a handle can be created");
+    let mut blas = Blas::new(&cublas(), stream).expect("failed to create a handle");
     // Smaller than the default, which each test would fill.
-    blas.set_workspace(1 << 16).expect("memory suffices");
+    blas.set_workspace(1 << 16)
+        .expect("failed to set the workspace");
     blas
 }
 

@@ -27,7 +27,7 @@ pub(crate) fn cublaslt() -> CuBlasLt {
 }
 
 fn lt(test: &TestDriver) -> BlasLt {
-    BlasLt::new(&cublaslt(), &test.context()).expect("a handle can be created")
+    BlasLt::new(&cublaslt(), &test.context()).expect("failed to create a handle")
 }
 
 fn plan(lt: &BlasLt, matmul: &Matmul) -> MatmulPlan {
@@ -36,7 +36,7 @@ fn plan(lt: &BlasLt, matmul: &Matmul) -> MatmulPlan {
 
 /// Executes a plan with a workspace of its own.
 fn execute(plan: &mut MatmulPlan, stream: &Stream, operands: Operands<'_>) {
-    let mut workspace = plan.workspace(stream).expect("memory suffices");
+    let mut workspace = plan.workspace(stream).expect("allocation failed");
     plan.execute(stream, operands.with_workspace(&mut workspace))
         .unwrap_or_else(|error| panic!("{error}"));
 }

@@ -364,7 +364,7 @@ fn mode_set(driver: &Driver) -> CUstreamCaptureMode {
     let mut exchange = || {
         // SAFETY: `mode` is valid for a read of the new mode and a write of the previous one.
         unsafe { call!(driver, cuThreadExchangeStreamCaptureMode(&raw mut mode)) }
-            .expect("the mode can be set");
+            .expect("failed to set the capture mode");
         mode
     };
     let previous_mode = exchange();

@@ -440,7 +440,7 @@ fn error_suggests_other_memory() -> TestResult {
             assert_refused(x.to_vec(), read);
             assert_refused(x.on(scope).to_vec(), read);
             assert_refused(x.on(scope).copy_to_slice(&mut [0; 16]), read);
-            let source = pinned.take().expect("it is returned");
+            let source = pinned.take().expect("the buffer was not returned");
             let (source, error) = copy::upload(scope, source, &mut x)
                 .expect_err("nothing keeps the memory")
                 .into_parts();

@@ -88,7 +88,7 @@ fn error_or_panic_ends_the_capture(test: &TestDriver) -> TestResult {
             .expect_err("the event does not belong to the capture"))
     });
     assert_refused(failed, "was not recorded in that capture");
-    let clone = clone.ok_or("the work was called")?;
+    let clone = clone.ok_or("the closure was not called")?;
     assert!(!clone.is_capturing()?);
     let event = Event::new(&context, EventFlags::empty())?;
     clone.wait_event(&event)?;
@@ -248,7 +248,7 @@ fn captured_allocation_lives_during_the_launch(test: &TestDriver) -> TestResult 
         Ok(())
     });
     let mut executable = graph.and_then(|graph| graph.instantiate())?;
-    let mut leaked = leaked.ok_or("the work was called")?;
+    let mut leaked = leaked.ok_or("the closure was not called")?;
     assert_refused(
         leaked.on_mut(&stream).fill(1),
         "exists only while that graph runs",

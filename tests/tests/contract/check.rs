@@ -77,7 +77,7 @@ fn write_past_an_allocation_is_located(test: &TestDriver, simulator: &Simulator)
     let line = kernels::FAULTS
         .lines()
         .nth(fault.location.line as usize - 1)
-        .ok_or("the line exists")?;
+        .ok_or("no such line")?;
     assert!(line.contains("st.global"), "{line}");
     let text = fault.to_string();
     let location = format!("4-byte write at {:#x}", address + 108);
@@ -102,7 +102,7 @@ fn error_carries_the_report(test: &TestDriver, simulator: &Simulator) -> TestRes
     let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 25)?;
     // SAFETY: the simulator detects the out-of-bounds write and does not perform it.
     unsafe { write_at.launch(&stream, LaunchConfig::new(1, 1), (&mut buffer, 27, 1)) }?;
-    let error = stream.synchronize().err().ok_or("the kernel fails")?;
+    let error = stream.synchronize().err().ok_or("the kernel succeeded")?;
     let text = error.to_string();
     for part in [
         "kernel `write_at`: illegal address: 4-byte write at 0x",
@@ -114,7 +114,10 @@ fn error_carries_the_report(test: &TestDriver, simulator: &Simulator) -> TestRes
     }
     assert!(!text.contains("simulator"), "{text}");
     // Later errors need not repeat it.
-    let later = stream.synchronize().err().ok_or("the context is lost")?;
+    let later = stream
+        .synchronize()
+        .err()
+        .ok_or("no error from a lost context")?;
     assert!(!later.to_string().contains("`write_at`"), "{later}");
     simulator.reset_errors();
     Ok(())
@@ -181,7 +184,7 @@ fn race_names_both_threads() -> TestResult {
     }
     for seed in 0..20 {
         let faults = exchange(checking().with_seed(seed), "")?;
-        let fault = faults.first().ok_or("the race is found")?;
+        let fault = faults.first().ok_or("no race reported")?;
         let ReportKind::Race { thread: with, .. } = fault.kind else {
             panic!("{fault}")
         };
@@ -238,7 +241,7 @@ fn warp_race_needs_a_barrier() -> TestResult {
         assert_eq!(exchange_in_warp(checking(), joined)?, [], "{joined}");
     }
     let faults = exchange_in_warp(checking(), "add.u32 %other, %thread, 1;")?;
-    let fault = faults.first().ok_or("the race is found")?;
+    let fault = faults.first().ok_or("no race reported")?;
     assert_eq!(
         (fault.kind, fault.thread),
         (
@@ -291,7 +294,7 @@ fn race_names_both_kernels() -> TestResult {
         return Ok(());
     }
     let faults = unordered_streams(|_, _| Ok(()))?;
-    let text = faults.first().ok_or("the race is found")?.to_string();
+    let text = faults.first().ok_or("no race reported")?.to_string();
     for part in [
         "kernel `read_at` in stream ",
         "race with kernel `write_at` in stream ",
@@ -414,7 +417,7 @@ fn divergent_barrier_names_lanes() -> TestResult {
     let arms = "and.b32 %value, %thread, 1; setp.eq.u32 %p, %value, 1; @%p bra ODD;
         bar.sync 0; bra JOIN; ODD: OTHER JOIN: st.global.u32 [%out], 7;";
     for other in ["bar.sync 0;", "mov.u32 %value, 1;"] {
-        let report = failure(&arms.replace("OTHER", other))?.ok_or("the warps diverge")?;
+        let report = failure(&arms.replace("OTHER", other))?.ok_or("no divergence reported")?;
         let ReportKind::DivergentBarrier(divergence) = report.kind else {
             panic!("{report}")
         };
@@ -465,7 +468,7 @@ fn races_within_a_warp() -> TestResult {
         "mad.wide.u32 %own, %thread, 4, %out; st.global.u32 [%own], 1; xor.b32 %value, %thread, 1;
          mad.wide.u32 %own, %value, 4, %out; ld.global.u32 %value, [%own];",
     ] {
-        let report = failure(&format!("{one_warp}{text}"))?.ok_or("the threads race")?;
+        let report = failure(&format!("{one_warp}{text}"))?.ok_or("no race reported")?;
         assert!(
             matches!(
                 report.kind,
@@ -496,7 +499,7 @@ fn stuck_warps_fail() -> TestResult {
         assert_eq!(failure(&format!("{one_warp}{text}"))?, None, "{text}");
     }
     let stuck = "setp.gt.u32 %p, %thread, 20; @%p bra HIGH; bar.warp.sync -1; bra END; HIGH: barrier.sync 1; END:";
-    let report = failure(&format!("{one_warp}{stuck}"))?.ok_or("members are missing")?;
+    let report = failure(&format!("{one_warp}{stuck}"))?.ok_or("no missing member reported")?;
     assert!(
         matches!(report.kind, ReportKind::MissingMembers(_)),
         "{report}"

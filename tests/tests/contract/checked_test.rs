@@ -21,7 +21,7 @@ fn failure<R>(body: impl FnOnce(Device) -> R) -> TestResult<Option<String>> {
     Ok(Some(
         panic
             .downcast_ref::<String>()
-            .ok_or("the panic has a message")?
+            .ok_or("the panic has no message")?
             .clone(),
     ))
 }

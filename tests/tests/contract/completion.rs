@@ -457,7 +457,7 @@ fn future_of_a_captured_event_is_an_error(test: &TestDriver) -> TestResult {
     let event = Event::new(&context, EventFlags::DISABLE_TIMING)?;
     let graph = Graph::capture(&context, |scope| event.record(scope))?;
     let result = pollster::block_on(event.completion());
-    let error = result.err().ok_or("it is a point of a graph")?;
+    let error = result.err().ok_or("a point of a graph was accepted")?;
     assert!(error.to_string().contains("was recorded in a capture"));
     drop(graph);
     Ok(())
@@ -478,7 +478,7 @@ fn lost_device_resolves_futures_of_events(test: &TestDriver, simulator: &Simulat
             .returns(CUresult::CUDA_ERROR_LAUNCH_FAILED),
     );
     let result = resume_panic(waiting.join());
-    let error = result.err().ok_or("the device is lost")?;
+    let error = result.err().ok_or("no error from a lost device")?;
     assert!(error.is_sticky(), "{error}");
     simulator.clear_faults();
     drop(gate);
@@ -640,7 +640,10 @@ fn watcher_time() -> TestResult<Duration> {
             continue;
         }
         let statistics = std::fs::read_to_string(folder.join("schedstat"))?;
-        let on_cpu = statistics.split_whitespace().next().ok_or("a number")?;
+        let on_cpu = statistics
+            .split_whitespace()
+            .next()
+            .ok_or("no number in `schedstat`")?;
         nanoseconds += on_cpu.parse::<u64>()?;
     }
     Ok(Duration::from_nanos(nanoseconds))

@@ -120,11 +120,11 @@ fn context_is_used_from_many_threads_at_once(test: &TestDriver) {
         for _ in 0..4 {
             scope.spawn(|| {
                 for _ in 0..8 {
-                    let stream = context.stream().expect("a stream can be created");
-                    let event =
-                        Event::new(&context, EventFlags::empty()).expect("an event can be created");
-                    event.record(&stream).expect("an event can be recorded");
-                    event.synchronize().expect("an event can be synchronized");
+                    let stream = context.stream().expect("failed to create a stream");
+                    let event = Event::new(&context, EventFlags::empty())
+                        .expect("failed to create an event");
+                    event.record(&stream).expect("record failed");
+                    event.synchronize().expect("synchronization failed");
                 }
             });
         }

@@ -80,7 +80,7 @@ fn current_context_is_borrowed(test: &TestDriver) -> TestResult {
     first.scoped(|| -> TestResult {
         // SAFETY: `first` outlives the scope.
         let current = unsafe { Context::current(test.driver()) }?;
-        let current = current.ok_or("a context is current")?;
+        let current = current.ok_or("no current context")?;
         assert_eq!(current.as_raw(), first.as_raw());
         assert_eq!(current.kind(), ContextKind::Borrowed);
         assert_eq!(current.device().as_raw(), test.device().as_raw());

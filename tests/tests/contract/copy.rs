@@ -31,7 +31,7 @@ fn buffer(stream: &Stream, value: u32) -> DeviceBuffer<u32> {
 }
 
 fn values(buffer: &DeviceBuffer<u32>) -> Vec<u32> {
-    buffer.to_vec().expect("the buffer can be read")
+    buffer.to_vec().expect("read failed")
 }
 
 /// A pinned buffer is returned by an upload and a download.

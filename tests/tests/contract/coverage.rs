@@ -418,11 +418,11 @@ fn every_test_kernel_is_used() {
 fn text_below(folder: &Path, extension: &str) -> String {
     let entries =
         std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-    let paths = entries.map(|entry| entry.expect("the folder can be listed").path());
+    let paths = entries.map(|entry| entry.expect("failed to list the folder").path());
     let texts = paths.map(|path| match path.extension() {
         _ if path.is_dir() => text_below(&path, extension),
         Some(found) if found == extension => {
-            std::fs::read_to_string(&path).expect("the file can be read")
+            std::fs::read_to_string(&path).expect("failed to read the file")
         }
         _ => String::new(),
     });

@@ -179,7 +179,7 @@ fn libraries_report_a_lost_context(test: &TestDriver, simulator: &Simulator) -> 
     let error = stream.synchronize().expect_err("the fault is injected");
     let error = curium_blas::Error::from(error);
     assert!(error.is_sticky() && error.is_from_earlier_work(), "{error}");
-    let hint = CudaError::hint(&error).ok_or("there is a hint")?;
+    let hint = CudaError::hint(&error).ok_or("no hint")?;
     assert!(hint.contains("Simulator::reports"), "{hint}");
     assert!(!hint.contains("or the simulator"), "{hint}");
     Ok(())

@@ -240,7 +240,7 @@ fn copy_to_the_host_waits_for_the_work_before_it(test: &TestDriver) -> TestResul
     let gate = Gate::on(&stream);
     stream_work::fill(&stream, &mut buffer, 3)?;
     let values = std::thread::scope(|scope| {
-        let reader = scope.spawn(|| buffer.to_vec().expect("the buffer can be read"));
+        let reader = scope.spawn(|| buffer.to_vec().expect("read failed"));
         std::thread::sleep(std::time::Duration::from_millis(2));
         assert!(!reader.is_finished(), "the copy did not wait");
         gate.open();
@@ -296,8 +296,9 @@ fn pointer_steps_by_elements(test: &TestDriver) -> TestResult {
 fn buffers_are_made_and_dropped_on_any_thread(test: &TestDriver) -> TestResult {
     let stream = test.stream();
     let buffers: Vec<_> = std::thread::scope(|scope| {
-        let make =
-            |value: u32| DeviceBuffer::from_slice(&stream, &[value; 16]).expect("memory suffices");
+        let make = |value: u32| {
+            DeviceBuffer::from_slice(&stream, &[value; 16]).expect("allocation failed")
+        };
         let threads: Vec<_> = (0..4)
             .map(|value| scope.spawn(move || make(value)))
             .collect();

@@ -17,7 +17,7 @@ fn device_has_bus_id_and_uuid() -> TestResult {
             assert_eq!(same_device, device, "{location}");
             let short = location
                 .split_once(':')
-                .ok_or("a PCI bus identifier has a domain")?
+                .ok_or("no domain in the PCI bus identifier")?
                 .1;
             let same_device = driver.device_by_pci_bus_id(short)?;
             assert_eq!(same_device, device, "{short}");

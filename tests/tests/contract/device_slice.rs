@@ -134,14 +134,10 @@ fn slices_written_by_two_threads_are_waited_for(test: &TestDriver) -> TestResult
         let (mut low, mut high) = buffer.split_at_mut(32)?;
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                low.on_mut(&first)
-                    .fill(round)
-                    .expect("the part can be filled");
+                low.on_mut(&first).fill(round).expect("fill failed");
             });
             scope.spawn(|| {
-                high.on_mut(&second)
-                    .fill(round + 1)
-                    .expect("the part can be filled");
+                high.on_mut(&second).fill(round + 1).expect("fill failed");
             });
         });
         let values = buffer.to_vec()?;
@@ -312,7 +308,8 @@ fn sync_alloc_makes_four_additional_calls(test: &TestDriver, simulator: &Simulat
     let allocate = || {
         let before = calls();
         drop(
-            DeviceBuffer::<u8, _>::uninit_in(&stream, 1 << 20, SyncAlloc).expect("memory suffices"),
+            DeviceBuffer::<u8, _>::uninit_in(&stream, 1 << 20, SyncAlloc)
+                .expect("allocation failed"),
         );
         calls() - before
     };
@@ -400,12 +397,16 @@ fn errors_name_the_called_function(test: &TestDriver) -> TestResult {
             ("cast", slice.cast::<[u32; 3]>().err()),
         ];
         for (function, error) in errors {
-            let error = error.ok_or("the operand does not fit")?.to_string();
+            let error = error
+                .ok_or("an operand that is too large was accepted")?
+                .to_string();
             let start = format!("{owner}::{function}: ");
             assert!(error.starts_with(&start), "{start}: {error}");
         }
         let error = slice.slice_mut(..2)?.set(2, 1).err();
-        let error = error.ok_or("the part has two elements")?.to_string();
+        let error = error
+            .ok_or("an operand of another length was accepted")?
+            .to_string();
         assert!(error.starts_with("DeviceSlice::set: "), "{error}");
         Ok(())
     }

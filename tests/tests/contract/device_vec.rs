@@ -141,8 +141,8 @@ fn shrinking_waits_for_other_streams(test: &TestDriver) -> TestResult {
     unsafe { fill.launch(&other, config, (&mut vector, 8, 1000)) }?;
     std::thread::scope(|scope| {
         let reader = scope.spawn(|| {
-            let values = vector.to_vec().expect("the vector can be read");
-            vector.close().expect("the vector can be destroyed");
+            let values = vector.to_vec().expect("read failed");
+            vector.close().expect("close failed");
             values
         });
         std::thread::sleep(std::time::Duration::from_millis(2));
@@ -335,7 +335,8 @@ fn vector_is_copied_to_and_from_another_device(
     first: &Context,
     second: &Context,
 ) -> TestResult {
-    let streams = [first, second].map(|context| context.stream().expect("a stream can be created"));
+    let streams =
+        [first, second].map(|context| context.stream().expect("failed to create a stream"));
     let buffer = DeviceBuffer::from_slice(&streams[1], &[5_u32; 100])?;
     let mut vector = DeviceVec::from_slice(&streams[0], &[1_u32; 100])?;
     vector.extend_from_device(&buffer)?;

@@ -24,7 +24,7 @@ impl Scratch {
     fn new(name: &str) -> Self {
         let folder = std::env::temp_dir().join(format!("curium-{name}-{}", std::process::id()));
         fs::remove_dir_all(&folder).unwrap_or_default();
-        Self(DiskCache::open(folder).expect("the folder can be created"))
+        Self(DiskCache::open(folder).expect("failed to open the cache"))
     }
 
     fn entries(&self) -> TestResult<Vec<PathBuf>> {
@@ -99,9 +99,9 @@ fn other_options_are_other_code(test: &TestDriver) -> TestResult {
 fn damaged_entry_is_compiled_again(test: &TestDriver) -> TestResult {
     let scratch = Scratch::new("damaged");
     drop(load(test, &scratch.0)?);
-    let path = scratch.entries()?.pop().ok_or("there is an entry")?;
+    let path = scratch.entries()?.pop().ok_or("no cache entry")?;
     let mut bytes = fs::read(&path)?;
-    *bytes.last_mut().ok_or("it is not empty")? ^= 1;
+    *bytes.last_mut().ok_or("empty file")? ^= 1;
     fs::write(&path, &bytes)?;
     let library = test.assert_calls(Function::cuLinkComplete, 1, || load(test, &scratch.0))?;
     assert_fills(test, &library)?;
@@ -198,12 +198,12 @@ fn killed_writer_leaves_no_entry() -> TestResult {
     let keys = ["a", "b"].map(|name| CacheKey::new("killed").with("name", name.as_bytes()));
     let open = |process: u32| {
         let folder = std::env::temp_dir().join(format!("curium-killed-{process}"));
-        DiskCache::open(folder).expect("the folder can be created")
+        DiskCache::open(folder).expect("failed to open the cache")
     };
     let write = || {
         let cache = open(std::os::unix::process::parent_id());
         loop {
-            let put = |byte: u8, key| cache.put(key, &vec![byte; LENGTH]).expect("it is written");
+            let put = |byte: u8, key| cache.put(key, &vec![byte; LENGTH]).expect("write failed");
             (0..=u8::MAX).for_each(|byte| keys.iter().for_each(|key| put(byte, key)));
         }
     };

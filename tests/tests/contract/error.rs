@@ -50,10 +50,10 @@ fn debug_is_the_text_with_hints_on_separate_lines(
     let error = failed(test, simulator, CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU.0);
     let text = error.to_string();
     let debug = format!("{error:?}");
-    let hint = error.hint().ok_or("there is a hint for this code")?;
+    let hint = error.hint().ok_or("no hint")?;
     let problem = text
         .strip_suffix(&format!("; {hint}"))
-        .ok_or("the text ends with the hint")?;
+        .ok_or("the message does not end with the hint")?;
     assert_eq!(debug, format!("{problem}\n  hint: {hint}"));
     let refused =
         DeviceBuffer::<u8>::zeroed(&test.stream(), 0).expect_err("there is no empty buffer");

@@ -329,7 +329,7 @@ fn captured_event_is_not_waited_for_outside(test: &TestDriver) -> TestResult {
         Ok::<(), Error>(())
     });
     graph?;
-    let refused = refused.lock().take().ok_or("the observer runs")?;
+    let refused = refused.lock().take().ok_or("the observer was not called")?;
     let refused = refused.expect_err("the event is a point of the graph");
     assert!(
         refused.to_string().contains("not part of that capture"),

@@ -247,7 +247,7 @@ fn impossible_virtual_memory_sizes_are_errors(test: &TestDriver, _: &Simulator) 
 fn managed_memory_ranges_are_queried(test: &TestDriver, _: &Simulator) -> TestResult {
     let buffer = UnifiedBuffer::<u64>::zeroed(&test.stream(), 8)?;
     for step in [1, 3, usize::MAX] {
-        drop(buffer.locations(.., NonZero::new(step).ok_or("it is not zero")?));
+        drop(buffer.locations(.., NonZero::new(step).ok_or("zero step")?));
     }
     assert_refused(buffer.locations(8.., NonZero::<usize>::MIN));
     assert_refused(buffer.range_attributes(8..));

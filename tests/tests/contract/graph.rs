@@ -27,16 +27,16 @@ fn fill(test: &TestDriver) -> TestResult<Kernel<Fill>> {
 }
 
 fn graph(test: &TestDriver) -> Graph {
-    Graph::new(&test.context()).expect("a graph can be created")
+    Graph::new(&test.context()).expect("failed to create a graph")
 }
 
 /// Allocates a zeroed buffer, and waits until it is zeroed.
 fn zeroes(test: &TestDriver) -> DeviceBuffer<u32> {
-    let buffer = DeviceBuffer::zeroed(&test.stream(), LEN).expect("memory suffices");
+    let buffer = DeviceBuffer::zeroed(&test.stream(), LEN).expect("allocation failed");
     buffer
         .stream()
         .synchronize()
-        .expect("a stream can be synchronized");
+        .expect("synchronization failed");
     buffer
 }
 
@@ -51,7 +51,7 @@ fn add_kernel(
     let config = LaunchConfig::for_elements(LEN as u32);
     let arguments = (buffer.as_pointer(), value, LEN as u32);
     // SAFETY: `fill` writes exactly the words of the buffer; the tests keep the buffer and wait for their launches.
-    unsafe { graph.add_kernel(after, kernel, config, arguments) }.expect("the node can be added")
+    unsafe { graph.add_kernel(after, kernel, config, arguments) }.expect("failed to add the node")
 }
 
 fn fill_parameters(buffer: &DeviceBuffer<u32>, value: u32) -> GraphFill {
@@ -81,7 +81,7 @@ fn run(test: &TestDriver, exec: &mut curium_driver::GraphExec) -> TestResult {
 }
 
 fn words(buffer: &DeviceBuffer<u32>) -> Vec<u32> {
-    buffer.to_vec().expect("the buffer can be read")
+    buffer.to_vec().expect("read failed")
 }
 
 #[driver_test]
@@ -171,7 +171,7 @@ fn graph_and_executable_can_be_sent_to_another_thread(test: &TestDriver) -> Test
             graph.instantiate().expect("the graph is valid")
         });
         let mut exec = resume_panic(outcome.join());
-        scope.spawn(move || exec.launch(stream).expect("it can be launched"));
+        scope.spawn(move || exec.launch(stream).expect("launch failed"));
     });
     stream.synchronize()?;
     assert_eq!(words(&buffer), [4; LEN]);

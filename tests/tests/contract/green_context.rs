@@ -21,7 +21,7 @@ fn all(test: &TestDriver) -> TestResult<Multiprocessors> {
 fn green(device: &Device) -> TestResult<Context> {
     let all = device.multiprocessors()?;
     let split = all.split(2, 16, SplitFlags::empty())?;
-    let part = split.parts.into_iter().next().ok_or("there are parts")?;
+    let part = split.parts.into_iter().next().ok_or("no part")?;
     Ok(device.green_context(GreenContextOptions::new(part))?)
 }
 
@@ -88,7 +88,7 @@ fn impossible_split_is_an_error_with_the_counts(test: &TestDriver) -> TestResult
 #[driver_test]
 fn part_is_split_again_only_once_it_is_in_a_context(test: &TestDriver) -> TestResult {
     let split = all(test)?.split(1, 16, SplitFlags::empty())?;
-    let part = split.parts.into_iter().next().ok_or("there is a part")?;
+    let part = split.parts.into_iter().next().ok_or("no part")?;
     let error = part
         .split(2, 8, SplitFlags::empty())
         .expect_err("it is in no context");
@@ -101,7 +101,7 @@ fn part_is_split_again_only_once_it_is_in_a_context(test: &TestDriver) -> TestRe
     assert_eq!(inner.count(), 16);
     let split = inner.split(1, 8, SplitFlags::empty())?;
     assert_eq!(
-        split.parts[0].count() + split.remainder.ok_or("half is free")?.count(),
+        split.parts[0].count() + split.remainder.ok_or("no remainder")?.count(),
         16
     );
     Ok(())
@@ -144,7 +144,7 @@ fn green_contexts_have_unique_ids(test: &TestDriver) -> TestResult {
     let first = green(&test.device())?;
     let second = green(&test.device())?;
     let number = |context: &Context| -> TestResult<_> {
-        Ok(context.green_id()?.ok_or("the context is green")?)
+        Ok(context.green_id()?.ok_or("not a green context")?)
     };
     assert_ne!(number(&first)?, number(&second)?);
     assert_ne!(first.id()?, test.context().id()?);
@@ -176,7 +176,7 @@ fn stream_returns_its_green_and_its_primary_context(test: &TestDriver) -> TestRe
     assert_eq!(inside.context_raw()?, context.as_raw());
     assert_eq!(outside.context_raw()?, primary.as_raw());
     if test.driver().has(Function::cuStreamGetCtx_v2) {
-        let green = context.green_raw().ok_or("the context is green")?;
+        let green = context.green_raw().ok_or("not a green context")?;
         assert_eq!(inside.contexts_raw()?, (primary.as_raw(), green));
         assert_eq!(
             outside.contexts_raw()?,
@@ -206,7 +206,7 @@ fn green_context_event_waits_for_its_streams(test: &TestDriver) -> TestResult {
     let inside = context.stream()?;
     let outside = primary.stream()?;
     let [own, whole] = [&context, &primary].map(|context| {
-        Event::new(context, EventFlags::DISABLE_TIMING).expect("an event can be created")
+        Event::new(context, EventFlags::DISABLE_TIMING).expect("failed to create an event")
     });
     let gate = Gate::on(&outside);
     context.record_event(&own)?;
@@ -231,7 +231,7 @@ fn green_context_event_waits_for_its_streams(test: &TestDriver) -> TestResult {
 fn default_stream_is_optional() -> TestResult {
     let make = |test: &TestDriver| -> TestResult<_> {
         let split = all(test)?.split(1, 16, SplitFlags::empty())?;
-        let part = split.parts.into_iter().next().ok_or("there is a part")?;
+        let part = split.parts.into_iter().next().ok_or("no part")?;
         let options = GreenContextOptions::new(part).with_flags(GreenContextFlags::empty());
         Ok(test.device().green_context(options))
     };
@@ -273,8 +273,8 @@ fn green_context_requires_its_own_device(test: &TestDriver, simulator: &Simulato
 fn green_context_runs_on_several_parts_together(test: &TestDriver) -> TestResult {
     let split = all(test)?.split(2, 16, SplitFlags::empty())?;
     let mut parts = split.parts.into_iter();
-    let options = GreenContextOptions::new(parts.next().ok_or("there are two parts")?);
-    let options = options.with_multiprocessors(parts.next().ok_or("there are two parts")?);
+    let options = GreenContextOptions::new(parts.next().ok_or("fewer than two parts")?);
+    let options = options.with_multiprocessors(parts.next().ok_or("fewer than two parts")?);
     let context = test.device().green_context(options)?;
     assert_eq!(context.multiprocessors()?.count(), 32);
     Ok(())
@@ -300,7 +300,7 @@ fn partially_created_green_context_is_destroyed(
     simulator: &Simulator,
 ) -> TestResult {
     let split = all(test)?.split(1, 16, SplitFlags::empty())?;
-    let part = split.parts.into_iter().next().ok_or("there is a part")?;
+    let part = split.parts.into_iter().next().ok_or("no part")?;
     simulator.inject(
         Fault::on(Function::cuCtxFromGreenCtx).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM),
     );

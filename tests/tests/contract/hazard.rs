@@ -22,11 +22,11 @@ fn streams<const N: usize>(test: &TestDriver) -> [Stream; N] {
 }
 
 fn buffer(stream: &Stream, value: u32) -> DeviceBuffer<u32> {
-    DeviceBuffer::from_slice(stream, &[value; LEN]).expect("memory suffices")
+    DeviceBuffer::from_slice(stream, &[value; LEN]).expect("allocation failed")
 }
 
 fn values(buffer: &DeviceBuffer<u32>) -> Vec<u32> {
-    buffer.to_vec().expect("the buffer can be read")
+    buffer.to_vec().expect("read failed")
 }
 
 /// A small seeded random number generator.
@@ -297,7 +297,7 @@ fn buffer_is_read_by_many_threads_at_once(test: &TestDriver) -> TestResult {
                 scope.spawn(|| {
                     let stream = test.stream();
                     let mut target = buffer(&stream, 0);
-                    copy(&stream, &mut target, &source).expect("the buffer can be copied");
+                    copy(&stream, &mut target, &source).expect("copy failed");
                     assert_eq!(values(&target), vec![value - 1; LEN]);
                 });
             }
@@ -322,7 +322,7 @@ fn run_random_program(test: &TestDriver, seed: u64) {
         let from = dice.below(5);
         match dice.below(4) {
             0 => {
-                fill(stream, &mut buffers[slot], step).expect("the buffer can be filled");
+                fill(stream, &mut buffers[slot], step).expect("fill failed");
                 expected[slot] = step;
             }
             1 => {
@@ -331,7 +331,7 @@ fn run_random_program(test: &TestDriver, seed: u64) {
             }
             _ if slot != from => {
                 let mut target = std::mem::replace(&mut buffers[slot], buffer(stream, 0));
-                copy(stream, &mut target, &buffers[from]).expect("the buffer can be copied");
+                copy(stream, &mut target, &buffers[from]).expect("copy failed");
                 buffers[slot] = target;
                 expected[slot] = expected[from];
             }

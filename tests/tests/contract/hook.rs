@@ -133,7 +133,7 @@ fn call_is_a_span_with_its_function_and_code(test: &TestDriver) -> TestResult {
     // is set.
     let lines = (0..10)
         .find_map(|_| spans_of_a_call())
-        .ok_or("the call is a span")?;
+        .ok_or("no span of the call")?;
     assert_eq!(
         lines,
         [
@@ -180,13 +180,11 @@ fn inserted_wait_event_describes_the_hazard(test: &TestDriver) {
     let origin = test.stream();
     let other = test.stream();
     let events_of_a_round = || {
-        let mut x = DeviceBuffer::from_slice(&origin, &[1_u32; 16]).expect("memory suffices");
-        let mut y = DeviceBuffer::<u32>::zeroed(&other, 16).expect("memory suffices");
+        let mut x = DeviceBuffer::from_slice(&origin, &[1_u32; 16]).expect("allocation failed");
+        let mut y = DeviceBuffer::<u32>::zeroed(&other, 16).expect("allocation failed");
         let waits = Waits::default();
         tracing::subscriber::with_default(waits.clone(), || {
-            y.on_mut(&other)
-                .copy_from_device(&x)
-                .expect("it can be copied");
+            y.on_mut(&other).copy_from_device(&x).expect("copy failed");
             x.on_mut(&origin).fill(2).expect("the owner may write");
             x.on_mut(&other).fill(3).expect("the owner may write");
         });

@@ -61,7 +61,7 @@ fn host_functions_run_in_stream_order(test: &TestDriver) {
         let order = Arc::clone(&order);
         stream
             .launch_host_function(move || order.fetch_add(1, Ordering::Relaxed))
-            .expect("it is launched")
+            .expect("launch failed")
     });
     assert_eq!(order.load(Ordering::Relaxed), 0, "the gate is closed");
     gate.open();

@@ -86,10 +86,7 @@ fn registered_slice_is_pinned_while_it_is_registered(test: &TestDriver) -> TestR
     // SAFETY: the value is closed before the slice ends.
     let registered = unsafe { Registered::new(&context, &mut values, RegisterFlags::PORTABLE) };
     let mut registered = registered?;
-    assert_eq!(
-        is_registered()?.ok_or("it is pinned")?.kind,
-        MemoryType::Host
-    );
+    assert_eq!(is_registered()?.ok_or("not pinned")?.kind, MemoryType::Host);
     let error = RegisteredRef::scope(&context, &registered, RegisterFlags::empty(), |_| ());
     let error = error.expect_err("it is pinned already");
     assert_eq!(
@@ -117,7 +114,7 @@ fn slice_is_pinned_within_its_scope(test: &TestDriver) -> TestResult {
     let address = values.as_ptr().expose_provenance() as u64;
     let is_pinned = || {
         let is_registered = PointerInfo::of(test.driver(), DevicePointer::<u32>::from_raw(address));
-        is_registered.expect("it can be queried").is_some()
+        is_registered.expect("query failed").is_some()
     };
     let copied = Registered::scope(&context, &mut values, RegisterFlags::empty(), |values| {
         assert!(is_pinned());
@@ -498,7 +495,7 @@ fn pages_have_their_location() -> TestResult {
         |test, _| -> TestResult {
             let stream = test.stream();
             let page = 1 << 16;
-            let step = NonZero::new(page).ok_or("a page has bytes")?;
+            let step = NonZero::new(page).ok_or("page size 0")?;
             let buffer = UnifiedBuffer::<u8>::uninit(&stream, 4 * page)?;
             let device = MemoryLocation::from(&test.device());
             buffer.prefetch(&stream, page..2 * page, device)?;

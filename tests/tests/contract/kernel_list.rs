@@ -47,7 +47,7 @@ fn kernel_listing_names_the_missing_function(test: &TestDriver, _: &Simulator) -
 fn parameters_have_offsets_and_sizes(test: &TestDriver) -> TestResult {
     let library = Library::from_ptx(test.driver(), kernels::SAXPY)?;
     let saxpy = library.untyped_kernel("saxpy")?;
-    let parameters = saxpy.parameters()?.ok_or("the parameters are known")?;
+    let parameters = saxpy.parameters()?.ok_or("unknown parameters")?;
     let offsets: Vec<_> = parameters
         .iter()
         .map(|KernelParameter { offset, size, .. }| (*offset, *size))

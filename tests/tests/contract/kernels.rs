@@ -30,11 +30,11 @@ fn kernel<S: Signature>(test: &TestDriver, ptx: &str, name: &str) -> Kernel<S> {
 }
 
 fn buffer<T: curium_memory::NoUninit>(stream: &Stream, values: &[T]) -> DeviceBuffer<T> {
-    DeviceBuffer::from_slice(stream, values).expect("memory suffices")
+    DeviceBuffer::from_slice(stream, values).expect("allocation failed")
 }
 
 fn values<T: curium_memory::AnyBitPattern>(buffer: &DeviceBuffer<T>) -> Vec<T> {
-    buffer.to_vec().expect("the buffer can be read")
+    buffer.to_vec().expect("read failed")
 }
 
 fn bits(values: &[f32]) -> Vec<u32> {
@@ -222,7 +222,7 @@ fn reductions_equal_the_cpu(test: &TestDriver) -> TestResult {
         unsafe { maximum.launch(&stream, config, (&source, &mut result, count as u32)) }?;
         assert_eq!(
             values(&result),
-            [signed.iter().copied().max().ok_or("there is an element")?]
+            [signed.iter().copied().max().ok_or("no element")?]
         );
     }
     Ok(())

@@ -15,11 +15,11 @@ use curium_tests::{TestDriver, TestResult, driver_test, kernels, on_simulator};
 const LEN: usize = 64;
 
 fn buffer(stream: &Stream, value: u32) -> DeviceBuffer<u32> {
-    DeviceBuffer::from_slice(stream, &[value; LEN]).expect("memory suffices")
+    DeviceBuffer::from_slice(stream, &[value; LEN]).expect("allocation failed")
 }
 
 fn values(buffer: &DeviceBuffer<u32>) -> Vec<u32> {
-    buffer.to_vec().expect("the buffer can be read")
+    buffer.to_vec().expect("read failed")
 }
 
 fn captured(test: &TestDriver, work: impl FnOnce(&Stream) -> Result<()>) -> TestResult<GraphExec> {

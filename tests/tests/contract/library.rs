@@ -65,14 +65,11 @@ fn broken_ptx_is_an_error_with_the_compilers_log(test: &TestDriver) -> TestResul
     let Error::Call(error) = error else {
         panic!("{error}")
     };
-    let log = error
-        .log
-        .as_deref()
-        .ok_or("the compiler reports the problem")?;
+    let log = error.log.as_deref().ok_or("no compiler log")?;
     let line = broken
         .lines()
         .position(|line| line.contains("st.nowhere"))
-        .ok_or("the line is there")?
+        .ok_or("no line with `st.nowhere`")?
         + 1;
     assert!(log.contains(&format!("line {line}")), "{log}");
     assert!(error.to_string().contains(log.trim_end()), "{error}");

@@ -104,7 +104,7 @@ fn captured_memory_is_refused() -> Result {
                 };
                 operate(retained.insert(memory), scope, &mut output)
             })?;
-            let mut memory = retained.ok_or("the closure was called")?;
+            let mut memory = retained.ok_or("the closure was not called")?;
             assert!(operate(&mut memory, &stream, &mut output).is_err());
             drop(graph);
             assert!(operate(&mut memory, &stream, &mut output).is_err());

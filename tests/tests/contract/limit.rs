@@ -117,7 +117,7 @@ fn sync_depth_is_refused_from_9_0() {
         if context
             .device()
             .compute_capability()
-            .expect("it can be read")
+            .expect("failed to query the compute capability")
             .major
             < 9
         {

@@ -100,7 +100,7 @@ fn lost_context_error_repeats_no_log(test: &TestDriver, simulator: &Simulator) -
 
 #[simulator_test]
 fn error_takes_only_its_own_log_lines(test: &TestDriver, simulator: &Simulator) -> TestResult {
-    let get = simulator.api().cuDeviceGet.ok_or("the simulator has it")?;
+    let get = simulator.api().cuDeviceGet.ok_or("no `cuDeviceGet`")?;
     let mut device = 0;
     // SAFETY: `device` is valid for writes.
     let code = unsafe { get(&raw mut device, 2_000) };

@@ -61,14 +61,11 @@ fn broken_ptx_is_an_error_with_the_compilers_log(test: &TestDriver) -> TestResul
     let Error::Call(error) = error else {
         panic!("{error}")
     };
-    let log = error
-        .log
-        .as_deref()
-        .ok_or("the compiler reports the problem")?;
+    let log = error.log.as_deref().ok_or("no compiler log")?;
     let line = broken
         .lines()
         .position(|line| line.contains("fma.xx"))
-        .ok_or("the line is there")?
+        .ok_or("no line with `fma.xx`")?
         + 1;
     assert!(log.contains(&format!("line {line}")), "{log}");
     Ok(())

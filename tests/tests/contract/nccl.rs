@@ -58,7 +58,7 @@ impl Rank {
         let communicator = Communicator::with_options(&nccl(), context, id, rank, size, options);
         Self {
             communicator: communicator.expect("the ranks connect"),
-            stream: context.stream().expect("there is a stream"),
+            stream: context.stream().expect("failed to create a stream"),
         }
     }
 
@@ -71,11 +71,11 @@ impl Rank {
     }
 
     fn buffer<T: Element>(&self, elements: &[T]) -> DeviceBuffer<T> {
-        DeviceBuffer::from_slice(&self.stream, elements).expect("memory suffices")
+        DeviceBuffer::from_slice(&self.stream, elements).expect("allocation failed")
     }
 
     fn zeroed<T: Element>(&self, len: usize) -> DeviceBuffer<T> {
-        DeviceBuffer::zeroed(&self.stream, len).expect("memory suffices")
+        DeviceBuffer::zeroed(&self.stream, len).expect("allocation failed")
     }
 
     /// Ends the communicator after every rank is done.
@@ -111,7 +111,7 @@ fn on_devices(count: usize, test: impl Fn(&TestDriver, usize) -> TestResult) -> 
 fn context(driver: &Driver, device: usize) -> Context {
     driver
         .device(device)
-        .expect("there is such a device")
+        .expect("no such device")
         .primary_context()
         .expect("it has a primary context")
 }

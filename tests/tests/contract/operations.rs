@@ -189,7 +189,7 @@ pub(crate) fn pass<P: Parameter>(stream: &Stream, mut argument: impl Argument<P>
 pub(crate) fn ptx_file() -> &'static Path {
     static FILE: LazyLock<PathBuf> = LazyLock::new(|| {
         let path = std::env::temp_dir().join(format!("curium-fill-{}.ptx", std::process::id()));
-        std::fs::write(&path, kernels::FILL).expect("a file can be written");
+        std::fs::write(&path, kernels::FILL).expect("failed to write the file");
         path
     });
     &FILE

@@ -268,14 +268,14 @@ fn threads_share_a_cache(test: &TestDriver) -> TestResult {
         for thread in 0..4 {
             let (cache, context) = (&cache, &context);
             scope.spawn(move || {
-                let stream = context.stream().expect("a stream can be created");
+                let stream = context.stream().expect("failed to create a stream");
                 let mut target =
-                    DeviceBuffer::<u32>::zeroed(&stream, LEN).expect("memory suffices");
+                    DeviceBuffer::<u32>::zeroed(&stream, LEN).expect("allocation failed");
                 for round in 0..50 {
                     let value = thread * 100 + round;
                     let source = PinnedBuffer::filled_in(LEN, value, cache).expect("memory");
                     drop(copy::upload(&stream, source, &mut target).map_err(|r| r.error));
-                    assert_eq!(target.to_vec().expect("it can be read"), [value; LEN]);
+                    assert_eq!(target.to_vec().expect("read failed"), [value; LEN]);
                 }
             });
         }

@@ -17,7 +17,7 @@ fn pointer_info_reports_the_ways_to_share_its_memory(test: &TestDriver) -> TestR
     let device = test.device();
     let about = |pointer| -> TestResult<_> {
         let sharing = PointerSharing::of(&test.context(), pointer)?;
-        Ok(sharing.ok_or("it is known")?)
+        Ok(sharing.ok_or("unknown pointer")?)
     };
     let plain = DeviceBuffer::<u8, _>::zeroed_in(&stream, 100, SyncAlloc)?;
     let of_plain = about(plain.as_pointer())?;
@@ -26,7 +26,7 @@ fn pointer_info_reports_the_ways_to_share_its_memory(test: &TestDriver) -> TestR
         (MemoryAccess::ReadWrite, MemoryHandleTypes::empty())
     );
     assert!(of_plain.is_ipc_capable || cfg!(not(target_os = "linux")));
-    let mapping = of_plain.mapping.ok_or("the driver is new enough")?;
+    let mapping = of_plain.mapping.ok_or("no mapping reported")?;
     assert!(
         mapping.contains(&plain.as_pointer().as_raw())
             && mapping.end >= plain.as_pointer().as_raw() + 100
@@ -73,7 +73,7 @@ fn unreported_sharing_is_none() -> TestResult {
             |test, _| -> TestResult {
                 let buffer = DeviceBuffer::<u8>::zeroed(&test.stream(), 100)?;
                 let sharing = PointerSharing::of(&test.context(), buffer.as_pointer())?;
-                let sharing = sharing.ok_or("it is known")?;
+                let sharing = sharing.ok_or("unknown pointer")?;
                 let told = (
                     sharing.mapping.is_some(),
                     sharing.block_id.is_some(),
@@ -91,8 +91,9 @@ fn unreported_sharing_is_none() -> TestResult {
 fn pointer_information_distinguishes_memory_kinds(test: &TestDriver) -> TestResult {
     let stream = test.stream();
     let driver = test.driver();
-    let about =
-        |pointer| -> TestResult<_> { Ok(PointerInfo::of(driver, pointer)?.ok_or("it is known")?) };
+    let about = |pointer| -> TestResult<_> {
+        Ok(PointerInfo::of(driver, pointer)?.ok_or("unknown pointer")?)
+    };
     let pooled = DeviceBuffer::<u8>::zeroed(&stream, 100)?;
     let info = about(pooled.as_pointer())?;
     assert_eq!(

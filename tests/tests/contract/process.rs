@@ -368,7 +368,7 @@ fn deinitialized_driver_fails() -> TestResult {
     }
     in_new_process("process::deinitialized_driver_fails", || -> TestResult {
         on_incomplete_simulator(Config::new(), |test| -> TestResult {
-            let simulator = test.simulator().ok_or("this driver is a simulator")?;
+            let simulator = test.simulator().ok_or("not a simulator")?;
             let mut fixture = Fixture::new(test);
             let everything = Everything::new(test);
             let reports = reports();

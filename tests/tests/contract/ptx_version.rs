@@ -21,11 +21,11 @@ fn supported_versions() -> Result<Vec<CudaVersion>> {
         let version = entry
             .lines()
             .find_map(|line| line.strip_prefix("version = "))
-            .ok_or("an entry has no version")?;
+            .ok_or("no version in the entry")?;
         let (major, minor) = version
             .trim_matches('"')
             .split_once('.')
-            .ok_or("a version has no dot")?;
+            .ok_or("no dot in the version")?;
         versions.push(CudaVersion::new(major.parse()?, minor.parse()?));
     }
     Ok(versions)

@@ -262,14 +262,10 @@ impl<'a> Program<'a> {
             let (mut low, mut high) = whole.split_at_mut(middle)?;
             std::thread::scope(|scope| {
                 scope.spawn(|| {
-                    low.on_mut(&one)
-                        .fill(first)
-                        .expect("the part can be filled");
+                    low.on_mut(&one).fill(first).expect("fill failed");
                 });
                 scope.spawn(|| {
-                    high.on_mut(&other)
-                        .fill(second)
-                        .expect("the part can be filled");
+                    high.on_mut(&other).fill(second).expect("fill failed");
                 });
             });
             model[..middle].fill(first);

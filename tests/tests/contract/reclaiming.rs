@@ -29,7 +29,7 @@ fn recovering(test: &TestDriver) -> TestResult<Reclaiming<CachingResource>> {
 
 fn free(resource: &dyn Resource, stream: &Stream, pointer: DevicePointer<u8>, bytes: usize) {
     // SAFETY: the tests pass memory of this resource that only work on this stream uses.
-    unsafe { resource.deallocate(stream, pointer, bytes, 256) }.expect("the memory can be freed");
+    unsafe { resource.deallocate(stream, pointer, bytes, 256) }.expect("deallocation failed");
 }
 
 fn tried(statistics: RecoveryStepStatistics) -> (u64, u64, u64) {

@@ -171,7 +171,7 @@ fn observer_changing_the_same_node_gets_an_error(test: &TestDriver) -> TestResul
         let arguments = Mutex::new(Some((same, nested)));
         move || {
             let arguments = arguments.lock().take();
-            let (mut same, nested) = arguments.expect("it is called once");
+            let (mut same, nested) = arguments.expect("called twice");
             *seen.lock() = Some(same.set_host(host, nested));
         }
     };

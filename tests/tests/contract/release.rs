@@ -45,11 +45,11 @@ fn drop_while_failing<T>(
     function: Function,
     make: impl FnOnce(&Driver) -> curium_driver::Result<T>,
 ) -> Vec<String> {
-    let simulator = Simulator::new(two_devices()).expect("a simulator can be created");
+    let simulator = Simulator::new(two_devices()).expect("failed to create a simulator");
     let driver = simulator
         .driver::<Driver>()
         .expect("the simulator initializes");
-    let outcome = make(&driver).expect("the handle can be created");
+    let outcome = make(&driver).expect("failed to create the handle");
     simulator.inject(
         Fault::on(function)
             .always()

@@ -42,8 +42,7 @@ fn write_and_read(stream: &Stream, pointer: DevicePointer<u8>, bytes: usize) {
     let address = pointer.as_raw();
     let raw = stream.as_raw();
     // SAFETY: the memory is live with this size, and is used on its stream.
-    unsafe { call!(driver, cuMemsetD8Async(address, 0xA5, bytes, raw)) }
-        .expect("the memory can be written");
+    unsafe { call!(driver, cuMemsetD8Async(address, 0xA5, bytes, raw)) }.expect("write failed");
     let mut last = 0_u8;
     let output = (&raw mut last).cast();
     // SAFETY: the memory has a last byte, `last` is valid for writes, and the stream is synchronized.
@@ -53,14 +52,14 @@ fn write_and_read(stream: &Stream, pointer: DevicePointer<u8>, bytes: usize) {
             cuMemcpyDtoHAsync_v2(output, address + bytes as u64 - 1, 1, raw)
         )
     }
-    .expect("the memory can be read");
+    .expect("read failed");
     stream.synchronize().expect("the stream works");
     assert_eq!(last, 0xA5);
 }
 
 fn caching(test: &TestDriver) -> CachingResource {
     let options = CachingOptions::new().with_cache(true);
-    CachingResource::with_options(&test.context(), &options).expect("a resource can be created")
+    CachingResource::with_options(&test.context(), &options).expect("failed to create a resource")
 }
 
 /// Returns every resource, by itself and composed.
@@ -267,7 +266,7 @@ fn blocking_resources_wait_before_they_free(test: &TestDriver) -> TestResult {
                 "the memory was freed while the device used it"
             );
             gate.open();
-            resume_panic(freeing.join()).expect("the memory can be freed");
+            resume_panic(freeing.join()).expect("deallocation failed");
         });
     }
     Ok(())
@@ -318,7 +317,7 @@ fn arena_grows_contiguously_and_coalesces_free_blocks(test: &TestDriver) -> Test
         .map(|_| {
             arena
                 .allocate(&stream, 2 << 20, 256)
-                .expect("memory suffices")
+                .expect("allocation failed")
         })
         .collect();
     let expected: Vec<_> = (0..5)

@@ -19,7 +19,7 @@ const OUT_OF_MEMORY: CUresult = CUresult::CUDA_ERROR_OUT_OF_MEMORY;
 
 fn free(resource: &impl Resource, stream: &Stream, pointer: DevicePointer<u8>, bytes: usize) {
     // SAFETY: the tests pass memory of this resource that is not in use.
-    unsafe { resource.deallocate(stream, pointer, bytes, 256) }.expect("the memory can be freed");
+    unsafe { resource.deallocate(stream, pointer, bytes, 256) }.expect("deallocation failed");
 }
 
 #[driver_test]
@@ -164,7 +164,7 @@ fn tracking_reports_leaks_with_their_lines(test: &TestDriver) -> TestResult {
         .map(|bytes| {
             resource
                 .allocate(&stream, bytes, 256)
-                .expect("memory suffices")
+                .expect("allocation failed")
         })
         .collect();
     set_drop_observer(Some(Arc::new(move |error: &Error| {
@@ -176,7 +176,7 @@ fn tracking_reports_leaks_with_their_lines(test: &TestDriver) -> TestResult {
     let report = reports
         .iter()
         .find(|report| report.starts_with("LeakTracker::drop"))
-        .ok_or("leaks are reported")?;
+        .ok_or("no leak report")?;
     assert!(
         report.contains("20 leaked allocations of 210 bytes in total"),
         "{report}"
@@ -456,17 +456,19 @@ fn writer_may_use_the_resource_that_it_records(test: &TestDriver) -> TestResult 
         if let Some(resource) = inner.get().and_then(Weak::upgrade)
             && counted.fetch_add(1, Ordering::Relaxed) == 0
         {
-            drop(DeviceBuffer::<u8, _>::uninit_in(&used, 16, &*resource).expect("memory suffices"));
+            drop(
+                DeviceBuffer::<u8, _>::uninit_in(&used, 16, &*resource).expect("allocation failed"),
+            );
         }
     });
     let resource = Arc::new(AllocationRecorder::to_writer(StreamOrdered, writer));
     shared
         .set(Arc::downgrade(&resource))
         .map_err(drop)
-        .expect("it is set once");
+        .expect("set twice");
     let (finished, has_finished) = mpsc::channel();
     let thread = std::thread::spawn(move || {
-        drop(DeviceBuffer::<u8, _>::uninit_in(&stream, 16, &*resource).expect("memory suffices"));
+        drop(DeviceBuffer::<u8, _>::uninit_in(&stream, 16, &*resource).expect("allocation failed"));
         resource.flush().expect("the writer flushes");
         finished.send(resource.lost()).expect("the test waits");
     });

@@ -115,7 +115,7 @@ fn incomplete_table_is_refused() {
 
 /// Calls the table's allocation function as a C program does.
 fn call(table: &ResourceTable, stream: &Stream, bytes: usize) -> TestResult<(CUresult, u64)> {
-    let function = table.allocate.ok_or("the table is complete")?;
+    let function = table.allocate.ok_or("no `allocate`")?;
     let mut address = 0;
     // SAFETY: the table was not released, the stream is live, and `address` is valid for writes.
     let code = unsafe { function(table.context, stream.as_raw(), bytes, 256, &raw mut address) };
@@ -128,7 +128,7 @@ fn give_back(
     address: u64,
     bytes: usize,
 ) -> TestResult<CUresult> {
-    let function = table.deallocate.ok_or("the table is complete")?;
+    let function = table.deallocate.ok_or("no `deallocate`")?;
     // SAFETY: the table was not released, and the memory was allocated from it with this size and alignment.
     unsafe {
         Ok(function(
@@ -143,7 +143,7 @@ fn give_back(
 
 fn end(table: ResourceTable) -> TestResult {
     // SAFETY: the table is not used from here on.
-    unsafe { table.release.ok_or("the table is complete")?(table.context) };
+    unsafe { table.release.ok_or("no `release`")?(table.context) };
     Ok(())
 }
 
@@ -218,7 +218,7 @@ fn failures_are_error_codes_in_c(test: &TestDriver) -> TestResult {
         call(&table, &stream, 0)?.0,
         CUresult::CUDA_ERROR_INVALID_VALUE
     );
-    let function = table.allocate.ok_or("the table is complete")?;
+    let function = table.allocate.ok_or("no `allocate`")?;
     let mut address = 0;
     // SAFETY: a default stream and a null output pointer are rejected before any access.
     let code = unsafe {

@@ -11,7 +11,7 @@ const LEN: usize = 256;
 const PRODUCED: u32 = 7;
 
 fn buffer(stream: &Stream) -> DeviceBuffer<u32> {
-    DeviceBuffer::from_slice(stream, &[0; LEN]).expect("memory suffices")
+    DeviceBuffer::from_slice(stream, &[0; LEN]).expect("allocation failed")
 }
 
 /// Runs a producer and a consumer on two streams, and returns `true` if the consumer reads the complete product.

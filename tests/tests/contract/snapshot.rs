@@ -95,7 +95,7 @@ impl<'a> Unpickler<'a> {
     }
 
     fn items(&mut self) -> Vec<Value> {
-        let mark = self.marks.pop().expect("there is a mark");
+        let mark = self.marks.pop().expect("no mark");
         self.stack.split_off(mark)
     }
 
@@ -182,7 +182,7 @@ fn check(snapshot: &Value, device: usize) -> TestResult {
     );
     for event in traces[device]
         .as_array()
-        .ok_or("a trace is a list")?
+        .ok_or("the trace is not an array")?
         .iter()
         .rev()
     {
@@ -214,7 +214,7 @@ fn check(snapshot: &Value, device: usize) -> TestResult {
                 let (start, size) = segments
                     .range(..=end)
                     .next_back()
-                    .ok_or("a block lies in a segment")?;
+                    .ok_or("no segment of the block")?;
                 assert!(
                     end < start + size,
                     "{address:#x} is in no segment before {event}"
@@ -232,7 +232,7 @@ fn unmap(segments: &mut BTreeMap<u64, u64>, address: u64, bytes: u64) -> TestRes
         .range(..=address)
         .next_back()
         .map(|(start, size)| (*start, *size))
-        .ok_or("a segment")?;
+        .ok_or("no segment of the address")?;
     assert!(
         address + bytes <= start + size,
         "the segment contains the removed part"
@@ -304,7 +304,7 @@ fn viewer(pickle: &[u8]) -> TestResult<Option<Value>> {
         );
         return Ok(None);
     };
-    let output = run_python(VIEWER, &[path], pickle)?.ok_or("the viewer needs Python")?;
+    let output = run_python(VIEWER, &[path], pickle)?.ok_or("no Python for the viewer")?;
     Ok(Some(serde_json::from_slice(&output)?))
 }
 
@@ -328,7 +328,7 @@ fn run_python(script: &str, arguments: &[OsString], input: &[u8]) -> TestResult<
     let Ok(mut child) = command.spawn() else {
         return Ok(None);
     };
-    let mut stdin = child.stdin.take().ok_or("the input is not piped")?;
+    let mut stdin = child.stdin.take().ok_or("stdin is not piped")?;
     stdin.write_all(input)?;
     drop(stdin);
     let output = child.wait_with_output()?;
@@ -373,7 +373,7 @@ fn snapshot_is_readable_by_the_viewer_and_by_python(test: &TestDriver) -> TestRe
     let Error::OutOfMemory(figures) = &error else {
         panic!("{error}")
     };
-    let left = figures.free.ok_or("the driver reports it")?;
+    let left = figures.free.ok_or("no free memory reported")?;
     assert!(
         left > 0 && error.to_string().contains(&format!("{left} of ")),
         "{error}"

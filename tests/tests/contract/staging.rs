@@ -178,12 +178,12 @@ fn threads_that_copy_at_once_use_two_staging_buffers(test: &TestDriver) {
         for seed in 0..4 {
             let context = &context;
             scope.spawn(move || {
-                let stream = context.stream().expect("a stream can be created");
+                let stream = context.stream().expect("failed to create a stream");
                 for round in 0..4 {
                     let source = words(LEN, seed * 16 + round);
                     let buffer =
-                        DeviceBuffer::from_slice(&stream, &source).expect("memory suffices");
-                    assert!(buffer.to_vec().expect("the buffer can be read") == source);
+                        DeviceBuffer::from_slice(&stream, &source).expect("allocation failed");
+                    assert!(buffer.to_vec().expect("read failed") == source);
                 }
             });
         }
@@ -419,7 +419,7 @@ fn observer_copy_is_not_staged(test: &TestDriver) -> TestResult {
     drop(guard);
     drop(inner.lock().take());
     let copied = copied.lock().take();
-    let copied = copied.ok_or("the calling thread waits for an event")??;
+    let copied = copied.ok_or("the calling thread did not wait for an event")??;
     assert!(copied == source);
     assert_eq!(
         Staging::byte_len(stream.context()),

@@ -192,14 +192,14 @@ fn surface_write_waits_for_earlier_accesses(test: &TestDriver) -> TestResult {
     let read = |stream: &Stream| {
         // SAFETY: nothing is launched with the value; the gate on the stream stands for the kernel.
         let _: TextureObject =
-            unsafe { (&mut &texture).bind(&mut begin(stream)) }.expect("the texture can be used");
+            unsafe { (&mut &texture).bind(&mut begin(stream)) }.expect("failed to use the texture");
         // SAFETY: the texture was bound to this stream and has not been used since.
         unsafe { Argument::<TextureObject>::launched(&mut &texture, &mut begin(stream)) };
     };
     let write = |stream: &Stream| {
         // SAFETY: as for the texture.
         let _: SurfaceObject =
-            unsafe { (&mut &surface).bind(&mut begin(stream)) }.expect("the surface can be used");
+            unsafe { (&mut &surface).bind(&mut begin(stream)) }.expect("failed to use the surface");
         // SAFETY: as for the texture.
         unsafe { Argument::<SurfaceObject>::launched(&mut &surface, &mut begin(stream)) };
     };

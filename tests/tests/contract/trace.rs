@@ -28,7 +28,9 @@ fn to_json(trace: Trace) -> TestResult<Value> {
 
 /// Returns the complete events of a category.
 fn events<'a>(trace: &'a Value, category: &str) -> TestResult<Vec<&'a Value>> {
-    let events = trace["traceEvents"].as_array().ok_or("there are events")?;
+    let events = trace["traceEvents"]
+        .as_array()
+        .ok_or("no `traceEvents` array")?;
     Ok(events
         .iter()
         .filter(|event| event["ph"] == "X" && event["cat"] == category)
@@ -37,15 +39,14 @@ fn events<'a>(trace: &'a Value, category: &str) -> TestResult<Vec<&'a Value>> {
 
 /// Returns the calls of this thread: other tests run concurrently in the same process. A metadata event gives the name of each thread.
 fn thread_calls(trace: &Value) -> TestResult<Vec<&Value>> {
-    let name = thread::current()
-        .name()
-        .ok_or("the harness names its threads")?
-        .to_owned();
-    let events = trace["traceEvents"].as_array().ok_or("there are events")?;
+    let name = thread::current().name().ok_or("unnamed thread")?.to_owned();
+    let events = trace["traceEvents"]
+        .as_array()
+        .ok_or("no `traceEvents` array")?;
     let metadata = events.iter().find(|event| {
         event["name"] == "thread_name" && event["pid"] == 1 && event["args"]["name"] == *name
     });
-    let thread = &metadata.ok_or("the thread has a name")?["tid"];
+    let thread = &metadata.ok_or("no `thread_name` event of this thread")?["tid"];
     Ok(self::events(trace, "call")?
         .into_iter()
         .filter(|call| call["tid"] == *thread)
@@ -54,8 +55,8 @@ fn thread_calls(trace: &Value) -> TestResult<Vec<&Value>> {
 
 /// Returns the start and the end of an event in microseconds.
 fn span(event: &Value) -> TestResult<(f64, f64)> {
-    let start = event["ts"].as_f64().ok_or("an event has a time")?;
-    let duration = event["dur"].as_f64().ok_or("an event has a duration")?;
+    let start = event["ts"].as_f64().ok_or("no `ts` number")?;
+    let duration = event["dur"].as_f64().ok_or("no `dur` number")?;
     Ok((start, start + duration))
 }
 
@@ -76,7 +77,7 @@ fn trace_records_host_calls_with_codes(test: &TestDriver) -> TestResult {
         call["name"] == "cuDeviceGet"
             && call["args"]["code"] == CUresult::CUDA_ERROR_INVALID_DEVICE.0
     });
-    let (begin, end) = span(call.ok_or("the call is there")?)?;
+    let (begin, end) = span(call.ok_or("no failed `cuDeviceGet` event")?)?;
     assert!(begin >= 0.0 && end >= begin);
     Ok(())
 }
@@ -129,7 +130,9 @@ fn each_stream_and_thread_has_a_row_with_a_name(test: &TestDriver) -> TestResult
     assert_eq!(rows.len(), 2);
     assert_eq!(rows[0].0, rows[1].0, "one device");
     assert_ne!(rows[0].1, rows[1].1, "two streams");
-    let names = trace["traceEvents"].as_array().ok_or("there are events")?;
+    let names = trace["traceEvents"]
+        .as_array()
+        .ok_or("no `traceEvents` array")?;
     for (process, thread) in rows {
         let has_name = names.iter().any(|event| {
             event["name"] == "thread_name" && event["pid"] == process && event["tid"] == thread
@@ -311,7 +314,7 @@ fn activities_are_ordered_with_the_calls() -> TestResult {
             let wait = calls
                 .iter()
                 .rfind(|call| &*call.name == "cuStreamSynchronize");
-            let wait = wait.ok_or("the stream was waited for")?;
+            let wait = wait.ok_or("no `cuStreamSynchronize` item")?;
             assert!(kernels[2].end() <= wait.end() + tolerance);
             Ok(())
         },
@@ -359,7 +362,7 @@ fn kernels_of_a_graph_are_recorded() -> TestResult {
                 min,
                 max,
                 ..
-            } = fill.ok_or("it ran")?;
+            } = fill.ok_or("no aggregate of `fill`")?;
             assert_eq!(*count, 6);
             assert!(*min * 6 <= *total && *total <= *max * 6);
             Ok(())
@@ -392,7 +395,7 @@ fn two_streams_have_rows_and_hazard_waits() -> TestResult {
             let [first, second] = [kernels[0].row, kernels[1].row];
             assert_ne!(first, second);
             let hazards = of_kind(timeline, TraceItemKind::HazardWait);
-            let hazard = hazards.first().ok_or("the second stream waits")?;
+            let hazard = hazards.first().ok_or("no hazard wait")?;
             assert_eq!(&*hazard.name, "WAW hazard");
             assert_eq!(hazard.row, second);
             assert_eq!(hazard.bytes, Some(256));
@@ -529,7 +532,7 @@ fn attached_profiler_is_named() -> TestResult {
         }
         let cupti = cupti()?;
         let mut subscriber = std::ptr::null_mut();
-        let subscribe = cupti.api().cuptiSubscribe.ok_or("every version has it")?;
+        let subscribe = cupti.api().cuptiSubscribe.ok_or("no `cuptiSubscribe`")?;
         // SAFETY: the place is valid for writes, and the callback ignores its arguments.
         let code = unsafe { subscribe(&raw mut subscriber, Some(ignore), std::ptr::null_mut()) };
         assert_eq!(code.0, 0);
@@ -576,7 +579,7 @@ fn cupti_that_is_too_old_is_rejected() -> TestResult {
     let Ok(mut compiler) = compiler else {
         return Ok(());
     };
-    let mut input = compiler.stdin.take().ok_or("the input is piped")?;
+    let mut input = compiler.stdin.take().ok_or("stdin is not piped")?;
     input.write_all(source.as_bytes())?;
     drop(input);
     assert!(compiler.wait()?.success());
@@ -614,8 +617,8 @@ fn pictures_contain_the_names(test: &TestDriver) -> TestResult {
 fn assert_well_formed(text: &str) -> TestResult {
     let mut open = Vec::new();
     for tag in text.split('<').skip(1) {
-        let (tag, _) = tag.split_once('>').ok_or("a tag ends")?;
-        let name = tag.split_whitespace().next().ok_or("a tag has a name")?;
+        let (tag, _) = tag.split_once('>').ok_or("no end of the tag")?;
+        let name = tag.split_whitespace().next().ok_or("no name in the tag")?;
         if let Some(name) = name.strip_prefix('/') {
             assert_eq!(open.pop(), Some(name));
         } else if !tag.ends_with('/') && !name.starts_with('!') {

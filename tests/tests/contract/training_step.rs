@@ -40,7 +40,7 @@ impl Model {
             let values: Vec<_> = (0..ELEMENTS)
                 .map(|index| weight(index / SIDE, index % SIDE))
                 .collect();
-            DeviceBuffer::from_slice(stream, &values).expect("memory suffices")
+            DeviceBuffer::from_slice(stream, &values).expect("allocation failed")
         };
         Self {
             // SAFETY: the kernel compares its indices with the sizes, which are those of the buffers here.
@@ -95,8 +95,7 @@ fn replayed_training_step_gives_equal_weights(test: &TestDriver) -> TestResult {
         launched.step(&stream, rate)?;
         replays.run(&stream, "step", rate, |stream| replayed.step(stream, rate))?;
     }
-    let weights =
-        [&launched, &replayed].map(|model| model.weights.to_vec().expect("the buffer can be read"));
+    let weights = [&launched, &replayed].map(|model| model.weights.to_vec().expect("read failed"));
     assert_eq!(weights[0], weights[1]);
     assert!(weights[0].iter().any(|weight| *weight != 0.0));
     let counts = replays.counts();

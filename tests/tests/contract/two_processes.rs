@@ -34,7 +34,7 @@ fn with_drivers(
         |peer| {
             on_two_devices(|driver| {
                 let devices = driver.driver().devices()?;
-                let last = devices.last().ok_or("there is no device")?;
+                let last = devices.last().ok_or("no device")?;
                 second(driver, &last.primary_context()?, peer)
             })
         },

@@ -176,7 +176,7 @@ fn guard_that_outlives_a_capture_closure_is_an_error(test: &TestDriver) -> TestR
     let error = captured.map(drop).expect_err("the operation is alive");
     assert!(error.to_string().contains("`Operation`"), "{error}");
 
-    let (mut operation, stream) = retained.ok_or("the closure ran")?;
+    let (mut operation, stream) = retained.ok_or("the closure was not called")?;
     let accesses = Accesses::leasable(&test.stream());
     let error = accesses
         .before_write(&mut operation)
@@ -208,7 +208,7 @@ fn forgotten_guard_does_not_hang_its_own_thread(test: &TestDriver) -> TestResult
         assert_eq!(captured.is_err(), panics);
         assert!(!matches!(captured, Ok(Ok(_))), "the operation is forgotten");
         // SAFETY: the operation is forgotten, and nothing else borrows the stream.
-        unsafe { retained.ok_or("the closure ran")?.end() };
+        unsafe { retained.ok_or("the closure was not called")?.end() };
     }
     Ok(())
 }

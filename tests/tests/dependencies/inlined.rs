@@ -67,10 +67,10 @@ fn cold_functions_are_not_inlined() -> TestResult {
     if uses_cuda() {
         return Ok(());
     }
-    let root = env::var_os("CARGO_MANIFEST_DIR").ok_or("Cargo sets it")?;
+    let root = env::var_os("CARGO_MANIFEST_DIR").ok_or("`CARGO_MANIFEST_DIR` is not set")?;
     let crates = Path::new(&root)
         .parent()
-        .ok_or("the package lies in the workspace")?
+        .ok_or("no parent folder")?
         .join("crates");
     let names = contradictions(&crates)?;
     assert!(

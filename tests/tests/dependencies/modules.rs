@@ -153,15 +153,15 @@ const LARGER: &[(&str, usize)] = &[("ptx", 69)];
 
 /// Returns the modules of each crate, by the folder below `crates`.
 fn crates() -> TestResult<BTreeMap<String, Modules>> {
-    let root = env::var_os("CARGO_MANIFEST_DIR").ok_or("Cargo sets it")?;
+    let root = env::var_os("CARGO_MANIFEST_DIR").ok_or("`CARGO_MANIFEST_DIR` is not set")?;
     let folder = Path::new(&root)
         .parent()
-        .ok_or("the package lies in the workspace")?
+        .ok_or("no parent folder")?
         .join("crates");
     let mut crates = BTreeMap::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
-        let name = path.file_name().ok_or("a folder has a name")?;
+        let name = path.file_name().ok_or("no folder name")?;
         let mut modules = Modules::default();
         read(&path.join("src"), &[], &mut modules)?;
         crates.insert(name.to_string_lossy().into_owned(), modules);

@@ -61,7 +61,7 @@ fn egl_image_is_an_array() -> TestResult {
 
 /// Returns the array of an image, which outlives the result.
 fn array(test: &TestDriver, resource: &GraphicsResource) -> Array<[u8; 4]> {
-    let frame = resource.egl_frame(0, 0).expect("it is an image of EGL");
+    let frame = resource.egl_frame(0, 0).expect("not an EGL image");
     assert_eq!((frame.width, frame.height, frame.planeCount), (64, 32, 1));
     assert_eq!(frame.frameType, CUeglFrameType::CU_EGL_FRAME_TYPE_ARRAY);
     // SAFETY: the frame is made of arrays.

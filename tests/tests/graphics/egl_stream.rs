@@ -101,7 +101,7 @@ fn egl_stream_frames_are_returned() -> TestResult {
         let arrays = [5, 6].map(|seed| {
             let shape = ArrayShape::new_2d(64, 32);
             Array::from_slice(&stream, &texels(0, seed), shape, ArrayFlags::empty())
-                .expect("memory suffices")
+                .expect("allocation failed")
         });
         for (seed, array) in (5..).zip(&arrays) {
             // SAFETY: no code writes the array until the frame is returned.

@@ -30,7 +30,7 @@ fn array(test: &TestDriver, exported: Exported<vk::Image>) -> MipmappedArray<u32
         bytes,
         true,
     );
-    let memory = memory.expect("it is memory of the same device");
+    let memory = memory.expect("import failed");
     let shape = ArrayShape::new_2d(WIDTH as usize, HEIGHT as usize);
     // SAFETY: the image has this shape, and the test synchronizes before the other side accesses it.
     unsafe { memory.map_image(&test.stream(), 0, shape, LEVELS, ArrayFlags::empty()) }

@@ -24,7 +24,7 @@ impl OpenGl {
     /// Returns a buffer with this content.
     pub(crate) fn buffer(&self, bytes: &[u8]) -> glow::Buffer {
         // SAFETY: the context is current.
-        let buffer = unsafe { self.gl.create_named_buffer() }.expect("a buffer can be created");
+        let buffer = unsafe { self.gl.create_named_buffer() }.expect("failed to create a buffer");
         // SAFETY: the buffer is of this context, which is current.
         unsafe {
             self.gl
@@ -71,7 +71,7 @@ impl OpenGl {
     pub(crate) fn texture(&self, size: (i32, i32), levels: &[Vec<[u8; 4]>]) -> glow::Texture {
         let (width, height) = size;
         // SAFETY: the context is current.
-        let texture = unsafe { self.gl.create_texture() }.expect("a texture can be created");
+        let texture = unsafe { self.gl.create_texture() }.expect("failed to create a texture");
         // SAFETY: the texture belongs to this context.
         unsafe { self.gl.bind_texture(glow::TEXTURE_2D, Some(texture)) };
         // SAFETY: the texture is bound, and has no storage yet.
@@ -101,7 +101,7 @@ impl OpenGl {
             .egl
             .instance
             .get_proc_address("glEGLImageTargetTexture2DOES")
-            .ok_or("OpenGL has it")?;
+            .ok_or("no `glEGLImageTargetTexture2DOES`")?;
         // SAFETY: the function of this name has this type.
         let function = unsafe { std::mem::transmute::<extern "system" fn(), Target>(function) };
         // SAFETY: the texture is bound, and the image is live.

@@ -165,7 +165,7 @@ impl Vulkan {
             .usage(usage);
         // SAFETY: the create info is valid.
         let buffer =
-            unsafe { self.device.create_buffer(&info, None) }.expect("a buffer can be created");
+            unsafe { self.device.create_buffer(&info, None) }.expect("vkCreateBuffer failed");
         self.own(Owned::Buffer(buffer));
         // SAFETY: the buffer belongs to this device.
         let needs = unsafe { self.device.get_buffer_memory_requirements(buffer) };
@@ -173,7 +173,8 @@ impl Vulkan {
         let info = vk::MemoryAllocateInfo::default().allocation_size(needs.size);
         let info = info.memory_type_index(self.memory_type(needs, wanted));
         // SAFETY: the create info is valid.
-        let memory = unsafe { self.device.allocate_memory(&info, None) }.expect("memory suffices");
+        let memory =
+            unsafe { self.device.allocate_memory(&info, None) }.expect("vkAllocateMemory failed");
         self.own(Owned::Memory(memory));
         // SAFETY: the memory satisfies the requirements of the buffer, and neither is bound.
         unsafe { self.device.bind_buffer_memory(buffer, memory, 0) }
@@ -183,7 +184,7 @@ impl Vulkan {
             self.device
                 .map_memory(memory, 0, vk::WHOLE_SIZE, vk::MemoryMapFlags::empty())
         };
-        let words_pointer = mapped.expect("the host can be given access").cast::<u32>();
+        let words_pointer = mapped.expect("vkMapMemory failed").cast::<u32>();
         // SAFETY: the memory has the size of the words.
         unsafe { words_pointer.copy_from_nonoverlapping(words.as_ptr(), words.len()) };
         (buffer, words_pointer)
@@ -248,7 +249,7 @@ impl Vulkan {
             self.device
                 .create_fence(&vk::FenceCreateInfo::default(), None)
         };
-        let fence = fence.expect("a fence can be created");
+        let fence = fence.expect("vkCreateFence failed");
         self.own(Owned::Fence(fence));
         // SAFETY: all objects belong to this device, and live until the work is complete.
         unsafe { self.device.queue_submit(self.queue, &[submission], fence) }
@@ -273,11 +274,12 @@ impl Vulkan {
             .command_pool(self.pool)
             .command_buffer_count(1);
         // SAFETY: the pool belongs to this device.
-        let commands =
-            unsafe { self.device.allocate_command_buffers(&info) }.expect("memory suffices")[0];
+        let commands = unsafe { self.device.allocate_command_buffers(&info) }
+            .expect("vkAllocateCommandBuffers failed")[0];
         let begin = vk::CommandBufferBeginInfo::default();
         // SAFETY: nothing was recorded yet.
-        unsafe { self.device.begin_command_buffer(commands, &begin) }.expect("memory suffices");
+        unsafe { self.device.begin_command_buffer(commands, &begin) }
+            .expect("vkBeginCommandBuffer failed");
         record(&self.device, commands);
         // SAFETY: the recording has begun.
         unsafe { self.device.end_command_buffer(commands) }.expect("the record is correct");
@@ -316,7 +318,7 @@ impl Vulkan {
                 let kind = self.memory_types.memory_types[*index as usize];
                 needs.memory_type_bits >> index & 1 == 1 && kind.property_flags.contains(wanted)
             })
-            .expect("there is such memory")
+            .expect("no such memory type")
     }
 
     fn own(&self, object: Owned) {

@@ -67,7 +67,7 @@ impl RecordingDriver {
         let context = driver
             .device(0)
             .and_then(|device| device.primary_context())
-            .expect("there is a context");
+            .expect("no primary context");
         Self { context }
     }
 
@@ -78,7 +78,7 @@ impl RecordingDriver {
 
     /// Returns a new stream.
     pub(crate) fn stream(&self) -> Stream {
-        self.context.stream().expect("a stream can be created")
+        self.context.stream().expect("failed to create a stream")
     }
 
     /// Discards the records of dropped streams.

@@ -215,7 +215,7 @@ impl<'a> Run<'a> {
             let waiting = self.stream_with_index(*waiting);
             let other = self
                 .stream_with_index(*other)
-                .ok_or("an event of no stream was waited for")?;
+                .ok_or("no stream of the event")?;
             if waiting != Some(stream) || others.contains(&other) || !needed.contains(&other) {
                 return Err(format!(
                     "stream {waiting:?} waited for stream {other}, and must wait for {needed:?} only"

@@ -297,7 +297,7 @@ pub(crate) fn module(forms: &[&BlockForm]) -> String {
     let mut text = format!(".version 8.8\n.target sm_{architecture}{suffix}\n.address_size 64\n");
     let words = TABLE.map(|word| word.to_string()).join(", ");
     writeln!(text, ".const .align 32 .b64 words[4] = {{{words}}};")
-        .expect("a string can be written");
+        .expect("writing a string failed");
     for (index, form) in forms.iter().enumerate() {
         let replace_prefix = |text: &str| text.replace("FN", &format!("f{index}_"));
         write!(
@@ -314,7 +314,7 @@ pub(crate) fn module(forms: &[&BlockForm]) -> String {
             replace_prefix(&form.declared),
             replace_prefix(&form.code)
         )
-        .expect("a string can be written");
+        .expect("writing a string failed");
     }
     text
 }

@@ -128,7 +128,7 @@ fn differences(record: &Record, form: &Form, results: &[u64]) -> String {
             shown(form, &cases[part]),
             results[part],
         )
-        .expect("a string can be written");
+        .expect("writing a string failed");
     }
     // The error bound of an approximation applies to either side.
     for (sources, found) in operands(form)
@@ -142,7 +142,7 @@ fn differences(record: &Record, form: &Form, results: &[u64]) -> String {
                 "{}: {} gave {sources} -> {found:#x}, not {expected}",
                 form.name, record.origin
             )
-            .expect("a string can be written");
+            .expect("writing a string failed");
         }
     }
     text

@@ -114,8 +114,8 @@ pub(crate) fn run(
 fn results(stream: &Stream, library: &Library, index: usize, form: &Form) -> Vec<u64> {
     let sources: Vec<u64> = operands(form).into_iter().flatten().collect();
     assert_eq!(sources.len(), COUNT * SOURCES);
-    let sources = DeviceBuffer::from_slice(stream, &sources).expect("memory suffices");
-    let mut results = DeviceBuffer::<u64>::zeroed(stream, COUNT).expect("memory suffices");
+    let sources = DeviceBuffer::from_slice(stream, &sources).expect("allocation failed");
+    let mut results = DeviceBuffer::<u64>::zeroed(stream, COUNT).expect("allocation failed");
     let kernel = library
         .kernel::<(&[u64], &mut [u64])>(&format!("f{index}"))
         .expect("the module has the kernel");

@@ -47,7 +47,7 @@ impl Record {
     pub(crate) fn text(&self) -> String {
         let mut text = format!("# {}\n", self.origin);
         for (name, results) in &self.lines {
-            writeln!(text, "{name}\t{results}").expect("a string can be written");
+            writeln!(text, "{name}\t{results}").expect("writing a string failed");
         }
         text
     }

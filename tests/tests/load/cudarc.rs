@@ -9,7 +9,7 @@ use super::{SIMULATOR, example};
 /// Both crates use the simulator's driver, and cudarc its cuBLAS, which multiplies buffers of Curium on Curium's stream.
 #[test]
 fn cudarc_multiplies_buffers() -> TestResult {
-    let driver = SIMULATOR.parent().ok_or("a file lies in a folder")?;
+    let driver = SIMULATOR.parent().ok_or("no parent folder")?;
     let mut command = Command::new(example("cudarc_interop"));
     command
         .env("CURIUM_DRIVER_PATH", &*SIMULATOR)

@@ -67,9 +67,7 @@ fn library_fills_its_table() -> TestResult {
         let path = folder("described").join(name);
         build_example(&path, 12, symbol);
         let api = load(&path)?;
-        let create = api
-            .exampleCreate
-            .ok_or("the library exports the function under one of its names")?;
+        let create = api.exampleCreate.ok_or("no `exampleCreate`")?;
         // SAFETY: the function has no precondition.
         assert_eq!(unsafe { create() }, 7, "{symbol}");
         assert!(api.exampleDestroy.is_none());
@@ -81,7 +79,7 @@ fn library_fills_its_table() -> TestResult {
 fn failed_check_rejects_a_library() -> TestResult {
     let path = folder("described").join("stub");
     build_example(&path, 0, "exampleCreate");
-    let error = load(&path).err().ok_or("version 0 is rejected")?;
+    let error = load(&path).err().ok_or("version 0 was accepted")?;
     assert!(
         matches!(error.attempts[0].rejection, Rejection::Stub),
         "{error}"
@@ -103,7 +101,9 @@ fn incomplete_library_is_rejected() -> TestResult {
         &path,
         "#[unsafe(no_mangle)] pub extern \"C\" fn nothing() {}",
     );
-    let error = load(&path).err().ok_or("the library exports no function")?;
+    let error = load(&path)
+        .err()
+        .ok_or("a library without functions was accepted")?;
     assert!(
         matches!(
             error.attempts[0].rejection,

@@ -106,7 +106,7 @@ fn trace_goes_to_a_file() -> TestResult {
         let events = text
             .strip_suffix(",\n")
             .map(|list| format!("{list}\n]"))
-            .ok_or("each event ends in a comma")?;
+            .ok_or("no comma after the last event")?;
         let events: Vec<serde_json::Value> = serde_json::from_str(&events)?;
         for name in ["cuInit", "cuLaunchKernel", "cuMemAllocAsync"] {
             let count = events.iter().filter(|event| event["name"] == name).count();

@@ -47,7 +47,7 @@ static SIMULATOR: LazyLock<PathBuf> = LazyLock::new(|| {
         .arg(&target);
     run(cargo.args(["--", "-C", "link-arg=-Wl,-soname,libcuda.so.1"]));
     let library = target.join("driver/libcuda.so.1");
-    std::fs::create_dir_all(target.join("driver")).expect("a folder can be created");
+    std::fs::create_dir_all(target.join("driver")).expect("failed to create a folder");
     std::fs::copy(target.join("debug/libcurium_sim_libraries.so"), &library)
         .expect("the library was built");
     simulated_libraries::create(&library).expect("the C compiler links libraries");
@@ -63,7 +63,7 @@ static OLD_SIMULATOR: LazyLock<PathBuf> = LazyLock::new(|| {
     let script = folder.join("exports.map");
     let library = folder.join("libcuda.so.1");
     std::fs::write(&script, format!("{{ global:\n{exports}local: *; }};\n"))
-        .expect("a file can be written");
+        .expect("failed to write the file");
     let mut linker = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
     linker
         .args([
@@ -149,14 +149,14 @@ fn run(command: &mut Command) {
 /// Returns a new directory for one test.
 fn folder(test: &str) -> PathBuf {
     let folder = Path::new(FOLDER).join(test);
-    std::fs::create_dir_all(&folder).expect("a folder can be created");
+    std::fs::create_dir_all(&folder).expect("failed to create a folder");
     folder
 }
 
 /// Builds a shared library at `path` from this source.
 fn build(path: &Path, source: &str) {
     let text = path.with_extension("rs");
-    std::fs::write(&text, source).expect("a file can be written");
+    std::fs::write(&text, source).expect("failed to write the file");
     let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
     run(rustc
         .args([
@@ -383,14 +383,14 @@ fn named_library_is_used() -> TestResult {
 
 #[test]
 fn library_in_a_folder_is_used() -> TestResult {
-    let folder = SIMULATOR.parent().ok_or("a file lies in a folder")?;
+    let folder = SIMULATOR.parent().ok_or("no parent folder")?;
     assert_reports_saxpy(&report(&[("CURIUM_DRIVER_PATH", folder)])?);
     Ok(())
 }
 
 #[test]
 fn system_library_is_used() -> TestResult {
-    let folder = SIMULATOR.parent().ok_or("a file lies in a folder")?;
+    let folder = SIMULATOR.parent().ok_or("no parent folder")?;
     assert_reports_saxpy(&report(&[("LD_LIBRARY_PATH", folder)])?);
     let empty = Path::new("");
     assert_reports_saxpy(&report(&[
@@ -403,7 +403,7 @@ fn system_library_is_used() -> TestResult {
 #[test]
 fn variable_names_the_library() -> TestResult {
     let path = folder("only").join("absent.so");
-    let simulator = SIMULATOR.parent().ok_or("a file lies in a folder")?;
+    let simulator = SIMULATOR.parent().ok_or("no parent folder")?;
     let text = assert_reports_error(&report(&[
         ("CURIUM_DRIVER_PATH", &path),
         ("LD_LIBRARY_PATH", simulator),
@@ -423,7 +423,7 @@ fn variable_names_a_folder() -> TestResult {
     let second = folder.join("libcuda.so");
     let positions = [first, second].map(|path| text.find(&format!("\n  {}: ", path.display())));
     assert!(
-        positions[0].ok_or("the first is named")? < positions[1].ok_or("the second is named")?,
+        positions[0].ok_or("no first name")? < positions[1].ok_or("no second name")?,
         "{text}"
     );
     assert!(text.contains("stub library"), "{text}");
@@ -512,9 +512,7 @@ fn old_driver_lacks_functions() -> TestResult {
 
 /// Returns the address of `cuInit` from `cuGetProcAddress` instead of the dynamic linker.
 fn found_init(api: &Api) -> TestResult<*mut c_void> {
-    let look_up = api
-        .cuGetProcAddress_v2
-        .ok_or("the library has every function")?;
+    let look_up = api.cuGetProcAddress_v2.ok_or("no `cuGetProcAddress_v2`")?;
     let mut address = std::ptr::null_mut();
     let mut status = CUdriverProcAddressQueryResult(u32::MAX);
     // SAFETY: the name is NUL-terminated, and both addresses are valid for writes.
@@ -547,9 +545,7 @@ fn resolved_function_is_exported() -> TestResult {
 
 #[test]
 fn forked_child_is_uninitialized() -> TestResult {
-    let init = load(&SIMULATOR)?
-        .cuInit
-        .ok_or("every driver has `cuInit`")?;
+    let init = load(&SIMULATOR)?.cuInit.ok_or("no `cuInit`")?;
     // SAFETY: `cuInit` accepts 0.
     assert_eq!(unsafe { init(0) }, CUresult::CUDA_SUCCESS);
     in_fork(|| {
@@ -565,9 +561,9 @@ fn forked_child_functions_fail() -> TestResult {
 
     let api = load(&SIMULATOR)?;
     // SAFETY: this is `cuInit`, which takes no flags.
-    let code = unsafe { api.cuInit.ok_or("some driver has it")?(0) };
+    let code = unsafe { api.cuInit.ok_or("no `cuInit`")?(0) };
     assert_eq!(code, CUresult::CUDA_SUCCESS);
-    let find = api.cuGetProcAddress_v2.ok_or("the simulator has it")?;
+    let find = api.cuGetProcAddress_v2.ok_or("no `cuGetProcAddress_v2`")?;
     let mut address = std::ptr::null_mut();
     // SAFETY: the name is NUL-terminated, the address is valid for writes, and the status is optional.
     let code = unsafe {
@@ -582,7 +578,7 @@ fn forked_child_functions_fail() -> TestResult {
     assert_eq!(code, CUresult::CUDA_SUCCESS);
     // SAFETY: the returned function has this signature.
     let asked_for = unsafe { std::mem::transmute::<*mut c_void, Count>(address) };
-    let symbol = api.cuDeviceGetCount.ok_or("some driver has it")?;
+    let symbol = api.cuDeviceGetCount.ok_or("no `cuDeviceGetCount`")?;
     let count = |function: Count| {
         let mut count = -1;
         // SAFETY: the address is valid for writes.

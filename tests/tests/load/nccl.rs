@@ -7,7 +7,7 @@ use super::{SIMULATOR, assert_reports_saxpy, report_command};
 
 #[test]
 fn ranks_exchange_data() -> TestResult {
-    let folder = SIMULATOR.parent().ok_or("a file lies in a folder")?;
+    let folder = SIMULATOR.parent().ok_or("no parent folder")?;
     let nccl = SIMULATOR.with_file_name("libnccl.so.2");
     let named: &[(&str, &Path)] = &[
         ("CURIUM_DRIVER_PATH", &SIMULATOR),

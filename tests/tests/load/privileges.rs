@@ -41,7 +41,7 @@ fn follow_everything(simulator: &Path) -> TestResult {
 /// Makes `from` a file called `name` in `folder`, which everybody can read and run.
 fn copy(from: &Path, folder: &Path, name: &str, mode: u32) -> PathBuf {
     let path = folder.join(name);
-    std::fs::copy(from, &path).expect("a file can be copied");
+    std::fs::copy(from, &path).expect("copy failed");
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode))
         .expect("the test owns the file");
     path
@@ -71,7 +71,7 @@ fn followed(program: &Path, simulator: &Path, folder: &Path) -> Vec<&'static str
         .uid(USER)
         .gid(USER);
     command.envs(variables.iter().map(|(name, [value, _])| (name, value)));
-    let output = command.output().expect("the program can be started");
+    let output = command.output().expect("failed to start the program");
     assert!(
         output.status.success(),
         "{}: {}",
@@ -108,7 +108,7 @@ fn set_uid_ignores_path_variables() -> TestResult {
     let simulator = copy(&SIMULATOR, &folder, "libcuda.so.1", 0o755);
     let programs = [("plain", 0o755), ("raised", 0o4755)].map(|(name, mode)| {
         let folder = folder.join(name);
-        std::fs::create_dir(&folder).expect("a folder can be created");
+        std::fs::create_dir(&folder).expect("failed to create a folder");
         let program = copy(&this, &folder, "program", mode);
         std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o777))
             .expect("the test owns the folder");

@@ -122,7 +122,7 @@ impl Scratch {
     /// Returns the only entry.
     fn entry(&self) -> TestResult<PathBuf> {
         let mut files = fs::read_dir(self.0.folder())?;
-        Ok(files.next().ok_or("there is no entry")??.path())
+        Ok(files.next().ok_or("no cache entry")??.path())
     }
 }
 

@@ -97,14 +97,14 @@ mod tests {
     use super::*;
 
     fn manifest(text: &str) -> Manifest {
-        Manifest::parse(PathBuf::new(), text.to_owned()).expect("it is a manifest")
+        Manifest::parse(PathBuf::new(), text.to_owned()).expect("invalid manifest")
     }
 
     /// The documentation is read from the table of features, not from that of dependencies.
     #[test]
     fn feature_named_like_a_dependency_is_documented() {
         let text = "[package]\nname = \"a\"\n[features]\n## Halves.\nhalf = [\"dep:half\"]\n\n[dependencies]\nhalf = \"2\"\n";
-        let manifest = Manifest::parse(PathBuf::new(), text.to_owned()).expect("it is a manifest");
+        let manifest = Manifest::parse(PathBuf::new(), text.to_owned()).expect("invalid manifest");
         assert_eq!(manifest.features(), [("half", "Halves.".to_owned())]);
     }
 
@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn all_crates_are_found_by_name() {
         let names: Vec<_> = Manifest::all()
-            .expect("they can be read")
+            .expect("failed to read the manifests")
             .iter()
             .map(|crate_| crate_.name().to_owned())
             .collect();

@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     fn manifest(text: &str) -> Manifest {
-        Manifest::parse(PathBuf::new(), text.to_owned()).expect("it is a manifest")
+        Manifest::parse(PathBuf::new(), text.to_owned()).expect("invalid manifest")
     }
 
     #[test]

@@ -160,11 +160,12 @@ mod tests {
     fn release_has_a_binary_for_each_target() {
         let path = crate::root().join("dist-workspace.toml");
         let settings: toml::Table =
-            toml::from_str(&std::fs::read_to_string(path).expect("it is readable")).expect("TOML");
+            toml::from_str(&std::fs::read_to_string(path).expect("failed to read the settings"))
+                .expect("TOML");
         let listed = settings
             .get("dist")
             .and_then(|dist| dist.get("targets")?.as_array())
-            .expect("there is a list");
+            .expect("no list of targets");
         let mut listed: Vec<_> = listed.iter().filter_map(toml::Value::as_str).collect();
         let mut expected = [TARGETS, &["x86_64-unknown-linux-gnu"]].concat();
         listed.sort_unstable();

@@ -135,7 +135,7 @@ mod tests {
 
     fn expected(passed: usize, fails: &str) -> Expected {
         let text = format!("name = \"n\"\nversion = \"1\"\npassed = {passed}\n[fails]\n{fails}");
-        toml::from_str(&text).expect("it is right")
+        toml::from_str(&text).expect("invalid table")
     }
 
     #[test]

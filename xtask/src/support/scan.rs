@@ -295,12 +295,12 @@ mod tests {
     fn scan(text: &str) -> BTreeMap<String, Vec<Wrapping>> {
         let sources = [Source {
             path: "stream.rs".to_owned(),
-            file: syn::parse_file(text).expect("it is Rust"),
+            file: syn::parse_file(text).expect("syntax error"),
         }];
         let names = ["cuOne", "cuTwo", "cuTwo_v2", "cuThree"]
             .map(str::to_owned)
             .into();
-        wrapped(&sources, &names).expect("it is read")
+        wrapped(&sources, &names).expect("scan failed")
     }
 
     fn items(found: &BTreeMap<String, Vec<Wrapping>>, name: &str) -> Vec<String> {
@@ -357,12 +357,12 @@ mod tests {
     fn simulated_functions_include_those_of_macros() {
         let text = "impl Call<'_> { fn cuOne(&self) {} fn other(&self) {} } impl Unsupported for Call<'_> { fn cuTwo(&self) {} } \
              macro_rules! make { ($name:ident) => { impl Call<'_> { fn cuThree(&self) {} } } } make! { cuFour }";
-        let file = syn::parse_file(text).expect("it is Rust");
+        let file = syn::parse_file(text).expect("syntax error");
         let functions = simulated(&[Source {
             path: String::new(),
             file,
         }])
-        .expect("it is read");
+        .expect("scan failed");
         assert_eq!(
             functions.into_iter().collect::<Vec<_>>(),
             ["cuFour", "cuOne"]

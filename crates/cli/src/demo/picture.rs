@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn picture_has_a_color_per_count() {
-        let folder = tempfile::tempdir().expect("a folder can be created");
+        let folder = tempfile::tempdir().expect("failed to create a folder");
         let path = folder.path().join("picture.png");
         fs::write(&path, [0; 4096]).expect("the folder is writable");
         let iterations = [0, 1, 2, 50, 99, 100];
@@ -105,12 +105,12 @@ mod tests {
             .write(&view(), &iterations);
         assert_eq!(
             written.expect("the disk has room").bytes,
-            fs::metadata(&path).expect("it is there").len()
+            fs::metadata(&path).expect("failed to open the file").len()
         );
 
-        let file = io::BufReader::new(File::open(&path).expect("it is there"));
-        let mut reader = png::Decoder::new(file).read_info().expect("it is a PNG");
-        let mut pixels = vec![0; reader.output_buffer_size().expect("it is small")];
+        let file = io::BufReader::new(File::open(&path).expect("failed to open the file"));
+        let mut reader = png::Decoder::new(file).read_info().expect("not a PNG");
+        let mut pixels = vec![0; reader.output_buffer_size().expect("size overflow")];
         let info = reader.next_frame(&mut pixels).expect("it has a picture");
         assert_eq!(
             (info.width, info.height, info.color_type),
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn folder_is_unchanged_until_the_picture_is_written() {
-        let folder = tempfile::tempdir().expect("a folder can be created");
+        let folder = tempfile::tempdir().expect("failed to create a folder");
         let new = folder.path().join("new.png");
         let old = folder.path().join("old.png");
         fs::write(&old, "precious").expect("the folder is writable");
@@ -133,19 +133,22 @@ mod tests {
             PictureFile::at(path).expect("the file is writable");
         }
         assert!(!new.exists());
-        assert_eq!(fs::read_to_string(&old).expect("it is there"), "precious");
+        assert_eq!(
+            fs::read_to_string(&old).expect("failed to open the file"),
+            "precious"
+        );
     }
 
     #[test]
     fn path_that_cannot_be_written_is_named() {
-        let folder = tempfile::tempdir().expect("a folder can be created");
+        let folder = tempfile::tempdir().expect("failed to create a folder");
         for path in [
             folder.path().to_path_buf(),
             folder.path().join("absent").join("picture.png"),
         ] {
             let error = PictureFile::at(&path)
                 .err()
-                .expect("no file can be there")
+                .expect("a missing folder was accepted")
                 .to_string();
             assert!(error.contains(&path.display().to_string()), "{error}");
         }

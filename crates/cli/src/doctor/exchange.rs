@@ -108,10 +108,10 @@ mod tests {
             code: 100,
             text: "no device".to_owned(),
         }));
-        let folder = tempfile::tempdir().expect("a folder can be created");
+        let folder = tempfile::tempdir().expect("failed to create a folder");
         let path = folder.path().join("machine.json");
         save(&environment, &path).expect("the folder is writable");
-        let read = read(&path).expect("it was just saved");
+        let read = read(&path).expect("read failed");
         assert_eq!(read.files, environment.files);
         assert_eq!(read.start_failure().map(|failure| failure.code), Some(100));
     }

@@ -74,8 +74,8 @@ mod tests {
         let mut out = Vec::new();
         Report::new(findings)
             .print(&mut out, Colors::NONE)
-            .expect("memory can be written");
-        String::from_utf8(out).expect("it is text")
+            .expect("print failed");
+        String::from_utf8(out).expect("not UTF-8")
     }
 
     #[test]

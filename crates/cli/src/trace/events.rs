@@ -178,7 +178,7 @@ mod tests {
     const EVENT: &str = r#"{"name":"cuInit","cat":"call","ph":"X","pid":7,"tid":1,"ts":1.5,"dur":2.25,"args":{"code":0}},"#;
 
     fn closed(text: &str) -> (Result<Events>, String) {
-        let folder = tempfile::tempdir().expect("a folder can be created");
+        let folder = tempfile::tempdir().expect("failed to create a folder");
         let path = folder.path().join("trace.json");
         fs::write(&path, text).expect("the folder is writable");
         let events = Events::close(&path);

@@ -17,7 +17,7 @@ impl Scratch {
     }
 
     fn cache(&self) -> DiskCache {
-        DiskCache::open(&self.0).expect("the folder can be created")
+        DiskCache::open(&self.0).expect("failed to open the cache")
     }
 
     fn files(&self) -> TestResult<Vec<PathBuf>> {
@@ -181,12 +181,12 @@ fn readers_see_complete_entries() -> TestResult {
                 (0..10).for_each(|_| {
                     cache
                         .put(&key("a"), &vec![writer; 50_000])
-                        .expect("it is written");
+                        .expect("write failed");
                 });
             });
         }
         for _ in 0..40 {
-            if let Some(found) = cache.get(&key("a")).expect("it is read") {
+            if let Some(found) = cache.get(&key("a")).expect("lookup failed") {
                 assert!((1..=4).any(|writer| found == vec![writer; 50_000]));
             }
         }
@@ -227,7 +227,7 @@ fn impossible_folder_is_named() -> TestResult {
         .expect_err("it is a file")
         .to_string();
     assert!(
-        error.contains(scratch.0.to_str().ok_or("the path is text")?),
+        error.contains(scratch.0.to_str().ok_or("the path is not UTF-8")?),
         "{error}"
     );
     let below = DiskCache::open(scratch.0.join("below"))
@@ -247,7 +247,7 @@ fn writable_entry_is_refused() -> TestResult {
     let scratch = Scratch::new("written-by-others");
     let cache = scratch.cache();
     cache.put(&key("a"), b"contents")?;
-    let file = scratch.files()?.pop().ok_or("there is an entry")?;
+    let file = scratch.files()?.pop().ok_or("no cache entry")?;
     fs::set_permissions(&file, fs::Permissions::from_mode(0o622))?;
     let error = cache
         .get(&key("a"))

@@ -597,7 +597,7 @@ fn capture_against_end(enters: bool) {
             })
         });
         let closed = gate.close(|_| driver.lock().unwrap().0 = false);
-        let closed = closed.expect("it is closed once");
+        let closed = closed.expect("closed twice");
         assert!(!closed.is_disturbed);
         let mut recorded = closed.log;
         for thread in threads {

@@ -94,7 +94,7 @@ mod tests {
             return;
         }
         let path = std::env::temp_dir().join(format!("curium-descriptor-{}", std::process::id()));
-        let file = File::create(&path).expect("a file can be created");
+        let file = File::create(&path).expect("failed to create a file");
         fs::remove_file(&path).expect("the test owns the file");
         for closes in [false, true] {
             let descriptor = OwnedFd::from(file.try_clone().expect("there are descriptors"));
@@ -114,19 +114,20 @@ mod tests {
     #[test]
     fn descriptor_reused_by_another_file_is_not_closed() {
         let [file, other] = ["/dev/null", "/dev/zero"]
-            .map(|path| OwnedFd::from(File::open(path).expect("it is there")));
+            .map(|path| OwnedFd::from(File::open(path).expect("failed to open the device file")));
         assert!(!is_duplicate(&file, other.as_raw_fd()));
         assert!(!is_duplicate(
             &file,
-            OwnedFd::from(File::open("/dev/null").expect("it is there")).as_raw_fd()
+            OwnedFd::from(File::open("/dev/null").expect("failed to open the device file"))
+                .as_raw_fd()
         ));
     }
 
     #[test]
     fn imported_descriptor_belongs_to_the_driver() {
-        let file = OwnedFd::from(File::open("/dev/null").expect("it is there"));
+        let file = OwnedFd::from(File::open("/dev/null").expect("failed to open the device file"));
         let other = file.try_clone().expect("there are descriptors");
-        let taken = import_with_duplicate("import", other, Ok).expect("it is taken");
+        let taken = import_with_duplicate("import", other, Ok).expect("import failed");
         // SAFETY: the descriptor was received, as by a driver.
         let taken = unsafe { OwnedFd::from_raw_fd(taken) };
         assert!(COMPARE.is_none() || is_duplicate(&file, taken.as_raw_fd()));

@@ -512,9 +512,9 @@ mod tests {
             .map(|instruction| instruction.opcode)
             .collect();
         assert_eq!(opcodes, ["call", "call", "switch", "ret"]);
-        let call = instructions[0].call.as_ref().ok_or("a call")?;
+        let call = instructions[0].call.as_ref().ok_or("no call")?;
         assert_eq!(call.callee, Callee::Indirect);
-        let call = instructions[1].call.as_ref().ok_or("a call")?;
+        let call = instructions[1].call.as_ref().ok_or("no call")?;
         assert_eq!(call.callee, Callee::Direct("g".to_owned()));
         assert_eq!(call.arguments.len(), 2);
         assert_eq!(module.functions[1].result_type, "void");

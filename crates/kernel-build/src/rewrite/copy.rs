@@ -235,7 +235,7 @@ mod tests {
                 Line::Other(_) => None,
             })
             .next()
-            .ok_or("a call")?;
+            .ok_or("no call")?;
         Ok(Copy::parse(call).map(|copy| (copy, super::arguments(call))))
     }
 

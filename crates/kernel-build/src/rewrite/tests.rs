@@ -241,8 +241,8 @@ fn refused_items_are_named() -> TestResult {
 fn crate_hashes_do_not_matter() -> TestResult {
     for corpus in RELEASES {
         let module = corpus.calls;
-        let start = module.find("Cs").ok_or("a mangled name")?;
-        let end = start + module[start..].find("_5calls").ok_or("a mangled name")?;
+        let start = module.find("Cs").ok_or("no mangled name")?;
+        let end = start + module[start..].find("_5calls").ok_or("no mangled name")?;
         let other = module.replace(&module[start..end], "Cs000000000000");
         let left = rewrite_with(module, Panics::Message)
             .map_err(|errors| errors.join("\n"))?

@@ -197,7 +197,7 @@ mod tests {
         let has_claimed = AtomicBool::new(false);
         thread::scope(|scope| {
             let claiming = scope.spawn(|| {
-                let claimed = lock.claim().expect("there is a barrier");
+                let claimed = lock.claim().expect("no barrier");
                 has_claimed.store(true, Ordering::Relaxed);
                 *claimed
             });
@@ -212,7 +212,7 @@ mod tests {
             drop(owned);
             assert_eq!(claiming.join().expect("it does not panic"), 2);
         });
-        let claimed = lock.claim().expect("there is a barrier");
+        let claimed = lock.claim().expect("no barrier");
         // SAFETY: this thread is the owner, and has no other use; the use has ended.
         assert!(unsafe { lock.own() }.is_none(), "it is claimed");
         drop(claimed);
@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn several_values_are_claimed_at_the_same_time() {
         let locks = [1, 2, 3].map(BiasedLock::new);
-        let claimed = BiasedLock::claim_all(&locks).expect("there is a barrier");
+        let claimed = BiasedLock::claim_all(&locks).expect("no barrier");
         // SAFETY: this thread is the owner, and has no use.
         assert!(locks.iter().all(|lock| unsafe { lock.own() }.is_none()));
         assert_eq!(claimed.iter().map(|value| **value).sum::<i32>(), 6);
@@ -256,11 +256,11 @@ mod tests {
                 });
                 for _ in 0..2 {
                     scope.spawn(|| {
-                        (0..claims).for_each(|_| *lock.claim().expect("there is a barrier") += 1);
+                        (0..claims).for_each(|_| *lock.claim().expect("no barrier") += 1);
                     });
                 }
             });
-            let counted = *lock.claim().expect("there is a barrier");
+            let counted = *lock.claim().expect("no barrier");
             assert_eq!(
                 counted + missed.load(Ordering::Relaxed),
                 rounds + 2 * claims

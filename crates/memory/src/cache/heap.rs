@@ -499,7 +499,7 @@ mod tests {
     fn neighbors_on_a_stream_are_joined() {
         let mut heap = heap();
         let blocks: Vec<u64> = (0..4)
-            .map(|_| heap.take_range(A, 0x200, 0x200).expect("there is room"))
+            .map(|_| heap.take_range(A, 0x200, 0x200).expect("no free range"))
             .collect();
         assert_eq!(blocks, [0x1000, 0x1200, 0x1400, 0x1600]);
         heap.free_range(A, 0x1000, 0x200);
@@ -534,7 +534,7 @@ mod tests {
     #[test]
     fn memory_is_not_reused_across_streams() {
         let mut heap = heap();
-        let all = heap.take_range(A, 0x1000, 0x200).expect("there is room");
+        let all = heap.take_range(A, 0x1000, 0x200).expect("no free range");
         heap.free_range(A, all, 0x1000);
         assert_eq!(heap.take_range(B, 0x200, 0x200), None);
         assert_eq!(heap.take_range(A, 0x200, 0x200), Some(0x1000));
@@ -555,7 +555,7 @@ mod tests {
     fn segment_in_use_is_not_removed() {
         let mut heap = heap();
         heap.add_segment(segment(0x2000, 0x800));
-        let block = heap.take_range(A, 0x800, 0x200).expect("there is room");
+        let block = heap.take_range(A, 0x800, 0x200).expect("no free range");
         assert_eq!(block, 0x2000, "the shortest range that fits");
         assert!(!heap.remove_segment(segment(0x2000, 0x800)));
         heap.free_range(A, block, 0x800);

@@ -213,7 +213,7 @@ mod tests {
         });
         let block = heap
             .take(STREAM, BlockSize::from_bytes(BYTES), 1, None)
-            .expect("there is one block");
+            .expect("no block");
         (heap, block)
     }
 
@@ -224,7 +224,7 @@ mod tests {
         let first = LocalCache::add(&heap, STREAM).expect("the thread does not exit");
         LocalCache::free(&heap, STREAM, block, BYTES).expect("the cache has room");
         let second = heap.add_cache(STREAM);
-        let held = second.cache.claim().expect("there is a barrier");
+        let held = second.cache.claim().expect("no barrier");
         thread::scope(|scope| {
             let counting = scope.spawn(|| heap.usage().free_bytes);
             let deadline = Instant::now() + PATIENCE;

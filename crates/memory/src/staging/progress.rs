@@ -361,7 +361,7 @@ mod tests {
                 slots: 1,
             },
         );
-        let tile = progress.claim().expect("there is a tile");
+        let tile = progress.claim().expect("no tile");
         thread::scope(|scope| {
             let waiting = scope.spawn(|| progress.claim().is_none());
             progress.stop();

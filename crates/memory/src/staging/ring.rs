@@ -345,14 +345,14 @@ mod tests {
     use super::*;
 
     fn context() -> Context {
-        let simulator = Simulator::new(Config::new()).expect("a simulator can be created");
+        let simulator = Simulator::new(Config::new()).expect("failed to create a simulator");
         let driver = simulator
             .driver::<Driver>()
             .expect("the simulator initializes");
         driver
             .device(0)
             .and_then(|device| device.primary_context())
-            .expect("there is a device")
+            .expect("no device")
     }
 
     /// Small buffers have eight slots; buffers of a few bytes have one slot per byte.
@@ -364,7 +364,7 @@ mod tests {
             sizes.push((8 << 20, 64));
         }
         for (bytes, slots) in sizes {
-            let ring = Ring::new(&context, bytes, 0).expect("a staging buffer can be created");
+            let ring = Ring::new(&context, bytes, 0).expect("failed to create a staging buffer");
             assert_eq!((ring.events.len(), ring.byte_len()), (slots, bytes));
         }
     }
@@ -372,7 +372,7 @@ mod tests {
     #[test]
     fn copy_that_panics_waits_for_its_stream() {
         let context = context();
-        let mut ring = Ring::new(&context, 4096, 0).expect("a staging buffer can be created");
+        let mut ring = Ring::new(&context, 4096, 0).expect("failed to create a staging buffer");
         static HAS_RUN: AtomicBool = AtomicBool::new(false);
         let access = |stream: &Stream, _: &mut dyn FnMut(&Operation<'_>) -> Result<()>| {
             let _ran = stream.launch_host_function(|| {

@@ -271,7 +271,7 @@ pub(crate) fn launch(graph: &GraphExec, stream: &Stream) -> Result {
         .driver()
         .api()
         .cuGraphLaunch
-        .ok_or("the driver has no cuGraphLaunch")?;
+        .ok_or("no `cuGraphLaunch`")?;
     // SAFETY: the executable graph, the stream and the memory of its nodes are live, and used on this stream only.
     match unsafe { launch(graph.as_raw(), stream.as_raw()) } {
         CUresult::CUDA_SUCCESS => Ok(()),

@@ -257,7 +257,7 @@ mod tests {
     }
 
     fn location(diagnostic: &Diagnostic) -> (&str, u32, Option<u32>) {
-        let location = diagnostic.location.as_ref().expect("there is a location");
+        let location = diagnostic.location.as_ref().expect("no location");
         (&location.file, location.line, location.column)
     }
 

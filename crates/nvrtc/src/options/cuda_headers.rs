@@ -145,10 +145,10 @@ mod tests {
     use super::*;
 
     fn headers_in(headers: &[&str]) -> tempfile::TempDir {
-        let folder = tempfile::tempdir().expect("a folder can be created");
+        let folder = tempfile::tempdir().expect("failed to create a folder");
         for header in headers {
             let path = folder.path().join(header);
-            fs::create_dir_all(path.parent().expect("it is in a folder"))
+            fs::create_dir_all(path.parent().expect("no parent folder"))
                 .expect("the folder is writable");
             fs::write(path, "").expect("the folder is writable");
         }

@@ -64,7 +64,7 @@ fn build_script_names_headers() -> TestResult {
         ("target/out/k.ptx", ""),
     ] {
         let path = package.path().join(file);
-        std::fs::create_dir_all(path.parent().ok_or("it is in a folder")?)?;
+        std::fs::create_dir_all(path.parent().ok_or("no parent folder")?)?;
         std::fs::write(path, text)?;
     }
     let mut command = Command::new(std::env::current_exe()?);

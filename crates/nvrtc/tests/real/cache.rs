@@ -41,7 +41,7 @@ fn damaged_entry_is_recompiled() -> TestResult {
         compiled(&nvrtc, &program, &CompileOptions::new());
         let file = fs::read_dir(folder.path().join("cache"))?
             .next()
-            .ok_or("an entry")?;
+            .ok_or("no cache entry")?;
         let path = file?.path();
         let modified = fs::metadata(&path)?.modified()?;
         std::thread::sleep(std::time::Duration::from_millis(20));

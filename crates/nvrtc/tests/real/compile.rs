@@ -44,7 +44,10 @@ fn header_is_compiled() -> TestResult {
 fn ptx_version_is_in_the_table() -> TestResult {
     with_nvrtc("ptx_version_is_in_the_table", |nvrtc| {
         let compiled = compiled(nvrtc, &program(EMPTY), &CompileOptions::new());
-        let newest = nvrtc.version().newest_ptx().ok_or("the version is known")?;
+        let newest = nvrtc
+            .version()
+            .newest_ptx()
+            .ok_or("unknown version of NVRTC")?;
         let directive = format!("\n.version {newest}\n");
         let ptx = compiled.ptx()?;
         assert!(ptx.contains(&directive), "{newest}: {ptx}");
@@ -60,7 +63,7 @@ fn error_shows_its_line() -> TestResult {
         let [found] = &error.errors().collect::<Vec<_>>()[..] else {
             panic!("one error: {error}")
         };
-        let location = found.location.as_ref().ok_or("it has a location")?;
+        let location = found.location.as_ref().ok_or("no location")?;
         assert_eq!(
             (location.file.as_str(), location.line, found.severity),
             ("k.cu", 3, Severity::Error)
@@ -97,7 +100,7 @@ fn header_error_shows_its_line() -> TestResult {
         let location = error.diagnostics[0]
             .location
             .as_ref()
-            .ok_or("it has a location")?;
+            .ok_or("no location")?;
         assert_eq!(
             (
                 location.file.as_str(),
@@ -144,7 +147,7 @@ fn column_counts_characters() -> TestResult {
             .lines()
             .last()
             .map(str::to_owned)
-            .ok_or("there are lines")?;
+            .ok_or("no line")?;
         if nvrtc.version() >= CudaVersion::new(12, 1) {
             assert!(
                 mark.trim_start_matches(['|', ' ']).starts_with("^^^^^^^^"),
@@ -412,7 +415,7 @@ fn time_trace_is_written() -> TestResult {
             .map(|name| folder.path().join(name))
             .into_iter()
             .find(|file| file.exists());
-        let text = std::fs::read_to_string(file.ok_or("it is written")?)?;
+        let text = std::fs::read_to_string(file.ok_or("no file")?)?;
         assert!(text.contains("traceEvents"), "{text}");
         Ok(())
     })

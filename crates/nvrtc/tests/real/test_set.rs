@@ -57,7 +57,7 @@ fn kernel_count(nvrtc: &Nvrtc, driver: &Driver, path: &Path, capability: u32) ->
     let name = path
         .file_name()
         .and_then(|name| name.to_str())
-        .ok_or("it is UTF-8")?;
+        .ok_or("the file name is not UTF-8")?;
     let compiled = compiled(nvrtc, &Program::new(name, source), &options);
     let device = driver.device(0)?;
     let library = compiled

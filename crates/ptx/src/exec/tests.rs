@@ -205,8 +205,7 @@ impl Bench {
 
     /// Enables checks. Only the bytes in `written` count as written.
     pub(super) fn with_checks(mut self, checking: Checking, written: Range<u64>) -> Self {
-        self.program =
-            lower_with_checks(&self.module, checking).expect("it was lowered without them");
+        self.program = lower_with_checks(&self.module, checking).expect("lowering failed");
         self.memory.is_watched = checking.races;
         if checking.uninitialized {
             let all = Written::new(self.memory.size());

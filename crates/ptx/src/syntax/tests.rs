@@ -48,7 +48,7 @@ fn instruction(text: &str) -> TestResult<Instruction> {
     let instructions = module.functions[0]
         .body
         .as_ref()
-        .ok_or("a definition has a body")?;
+        .ok_or("no function body")?;
     assert_eq!(instructions.len(), 1, "{text}");
     Ok(instructions[0].clone())
 }

@@ -498,9 +498,9 @@ mod tests {
 
     #[test]
     fn connection_to_a_rank_that_does_not_read_ends() {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("there is a free port");
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("bind failed");
         let mut rank =
-            TcpStream::connect(listener.local_addr().expect("it is bound")).expect("it listens");
+            TcpStream::connect(listener.local_addr().expect("connect failed")).expect("it listens");
         rank.set_read_timeout(Some(Duration::from_secs(20)))
             .expect("the time is not 0");
         let (stream, _) = listener.accept().expect("a rank connects");
@@ -519,7 +519,7 @@ mod tests {
                 },
                 None,
             )
-            .expect("it is the first");
+            .expect("conflict with no other call");
         clique
             .arrive(
                 1,

@@ -402,7 +402,7 @@ mod tests {
             let mut bytes = Vec::new();
             message.send(&mut bytes).expect("a vector takes it");
             let received = Message::receive(&mut &bytes[..], LIMIT);
-            assert_eq!(received.expect("it is whole"), message);
+            assert_eq!(received.expect("incomplete message"), message);
         }
     }
 

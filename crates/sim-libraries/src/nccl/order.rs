@@ -261,10 +261,10 @@ mod tests {
     #[test]
     fn opposite_orders_are_a_deadlock() {
         let _first = [
-            call(1, 1, 0, start_group()).expect("it is the first"),
+            call(1, 1, 0, start_group()).expect("conflict with no other call"),
             call(1, 2, 0, start_group()).expect("it follows"),
         ];
-        let _second = call(2, 2, 1, start_group()).expect("it is the first of the stream");
+        let _second = call(2, 2, 1, start_group()).expect("conflict with no other call");
         let (text, communicators) = call(2, 1, 1, start_group()).expect_err("neither can end");
         assert!(
             text.contains("rank 1 calls operation 1 of communicator")
@@ -279,7 +279,10 @@ mod tests {
     fn circle_is_a_deadlock() {
         let mut all = Vec::new();
         for stream in 0..3 {
-            all.push(call(10 + stream, 10 + stream, 0, start_group()).expect("it is the first"));
+            all.push(
+                call(10 + stream, 10 + stream, 0, start_group())
+                    .expect("conflict with no other call"),
+            );
         }
         for stream in 0..2 {
             all.push(call(10 + stream, 11 + stream, 1, start_group()).expect("no circle yet"));
@@ -292,12 +295,12 @@ mod tests {
     fn groups_and_ended_operations_have_no_order() {
         let group = start_group();
         let _grouped = [call(20, 20, 0, group), call(20, 21, 0, group)];
-        let _other = call(21, 21, 1, start_group()).expect("it is the first");
+        let _other = call(21, 21, 1, start_group()).expect("conflict with no other call");
         drop(call(21, 20, 1, start_group()).expect("a group has no order"));
-        let ended = call(22, 22, 0, start_group()).expect("it is the first");
+        let ended = call(22, 22, 0, start_group()).expect("conflict with no other call");
         let _next = call(22, 23, 0, start_group()).expect("it follows");
         drop(ended);
-        let _third = call(23, 23, 1, start_group()).expect("it is the first");
+        let _third = call(23, 23, 1, start_group()).expect("conflict with no other call");
         drop(call(23, 22, 1, start_group()).expect("the other has ended"));
     }
 }

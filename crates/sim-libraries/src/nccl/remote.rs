@@ -258,10 +258,9 @@ mod tests {
 
     #[test]
     fn data_is_dropped_once_every_end_has_taken_it() {
-        let listener =
-            std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("there is a free port");
+        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("bind failed");
         let stream =
-            TcpStream::connect(listener.local_addr().expect("it is bound")).expect("it listens");
+            TcpStream::connect(listener.local_addr().expect("connect failed")).expect("it listens");
         let remote = Remote {
             size: 3,
             process: 1,

@@ -345,7 +345,7 @@ mod tests {
                 Ok(checks)
             );
         }
-        let model = with("CURIUM_SIM_DEVICE_MODEL", "a100").expect("it is one");
+        let model = with("CURIUM_SIM_DEVICE_MODEL", "a100").expect("invalid model");
         assert_eq!(
             (model.device_model, model.memory_budget),
             (DeviceModel::A100, DeviceModel::A100.memory())

@@ -45,7 +45,7 @@ mod tests {
         assert!(segment.writable && segment.size >= 64);
         assert!(super::segment(8).is_none());
         let constant = super::segment((&raw const *"text").cast::<u8>().expose_provenance() as u64);
-        assert!(!constant.expect("constants can be read").writable);
+        assert!(!constant.expect("constants are not readable").writable);
         assert_eq!(parse("7f00-7f10 ---p 00000000 00:00 0"), None);
         assert_eq!(
             parse("7f00-7f10 r--p 00000000 00:00 0"),

@@ -332,9 +332,9 @@ mod tests {
     #[test]
     fn pool_reserves_in_steps_and_trims_to_its_threshold() {
         let mut pool = Pool::for_device(0, true, 0);
-        pool.charge(1000, 1 << 30).expect("there is room");
+        pool.charge(1000, 1 << 30).expect("over the budget");
         assert_eq!((pool.used, pool.reserved), (1000, STEP));
-        pool.charge(STEP, 1 << 30).expect("there is room");
+        pool.charge(STEP, 1 << 30).expect("over the budget");
         assert_eq!(pool.reserved, 2 * STEP);
         pool.used = 0;
         pool.trim(STEP);
@@ -346,7 +346,7 @@ mod tests {
     #[test]
     fn pool_with_the_largest_threshold_keeps_everything() {
         let mut pool = Pool::for_device(0, true, 0);
-        pool.charge(1000, 1 << 30).expect("there is room");
+        pool.charge(1000, 1 << 30).expect("over the budget");
         pool.used = 0;
         pool.trim(u64::MAX);
         assert_eq!(pool.reserved, STEP);
@@ -355,7 +355,7 @@ mod tests {
     #[test]
     fn pool_never_reserves_more_than_the_device_has_left() {
         let mut pool = Pool::for_device(0, true, 0);
-        pool.charge(4096, 8192).expect("there is room");
+        pool.charge(4096, 8192).expect("over the budget");
         assert_eq!(pool.reserved, 8192);
         assert_eq!(
             pool.charge(4097, 0),

@@ -197,8 +197,8 @@ mod tests {
     fn large_allocations_begin_at_large_pages() {
         let space = Reserved::new(64 << 20).expect("there are addresses");
         for size in [LARGE_PAGE, LARGE_PAGE + 1, 5 << 20] {
-            space.allocate(300).expect("there is room");
-            let (large, _) = space.allocate(size).expect("there is room");
+            space.allocate(300).expect("no free range");
+            let (large, _) = space.allocate(size).expect("no free range");
             assert!(
                 large.is_multiple_of(LARGE_PAGE),
                 "{size} bytes at {large:#x}"
@@ -210,8 +210,8 @@ mod tests {
     fn share_and_open() {
         let space = Reserved::new(64 << 20).expect("there are addresses");
         for size in [700, 100_000, (1 << 20) + 1000, 3 << 20] {
-            let (_, gap) = space.allocate(300).expect("there is room");
-            let (address, host) = space.allocate(size).expect("there is room");
+            let (_, gap) = space.allocate(300).expect("no free range");
+            let (address, host) = space.allocate(size).expect("no free range");
             assert_eq!(
                 bytes(host, size),
                 vec![POISON; size as usize],
@@ -224,7 +224,7 @@ mod tests {
             space
                 .share(address, size)
                 .expect("the system maps the file");
-            let descriptor = space.descriptor().expect("there is a file");
+            let descriptor = space.descriptor().expect("no file");
             let origin = Origin {
                 process: std::process::id(),
                 descriptor,

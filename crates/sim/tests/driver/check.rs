@@ -88,11 +88,7 @@ fn fault(
 ) -> TestResult<Report> {
     assert_eq!(run(fixture, body, argument)?, code, "{body}");
     fixture.simulator.reset_errors();
-    Ok(fixture
-        .simulator
-        .reports()
-        .pop()
-        .ok_or("the fault is kept")?)
+    Ok(fixture.simulator.reports().pop().ok_or("no report")?)
 }
 
 #[track_caller]
@@ -378,7 +374,7 @@ fn stream_waiting_in_vain_is_reported() -> TestResult {
             cu!(fixture.api, cuStreamSynchronize(waiting)),
             CUresult::CUDA_ERROR_LAUNCH_TIMEOUT
         );
-        let report = fixture.simulator.reports().pop().ok_or("a report")?;
+        let report = fixture.simulator.reports().pop().ok_or("no report")?;
         let expected = format!(
             "stream {id}: deadlock: a stream waits for a value that no work writes: 4-byte read at {memory:#x}, \
              0 bytes into a 4-byte allocation at {memory:#x}"
@@ -417,7 +413,7 @@ fn abort_mode_aborts() -> TestResult {
         .split_whitespace()
         .map(OsStr::new)
         .chain([program.as_os_str()]);
-    let mut command = Command::new(words.next().ok_or("the program is a word")?);
+    let mut command = Command::new(words.next().ok_or("empty command")?);
     let output = command
         .args(words)
         .args([name, "--exact", "--nocapture"])

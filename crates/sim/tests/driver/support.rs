@@ -62,7 +62,7 @@ impl Fixture {
     }
 
     pub(crate) fn with(config: Config) -> Self {
-        let simulator = Simulator::new(config).expect("there is room for a simulator");
+        let simulator = Simulator::new(config).expect("failed to create a simulator");
         let api = simulator.api();
         ok!(api, cuInit(0));
         let context = handle!(api, cuDevicePrimaryCtxRetain(_, 0));

@@ -17,7 +17,7 @@ fn message(body: impl FnOnce(Simulator)) -> TestResult<String> {
     let panic = outcome.expect_err("the test fails");
     Ok(panic
         .downcast_ref::<String>()
-        .ok_or("it is a message")?
+        .ok_or("the panic has no message")?
         .clone())
 }
 

@@ -87,7 +87,7 @@ fn assemble(
         .arg("-o")
         .arg(folder.join("forms.cubin"))
         .arg(&source);
-    let output = command.output().expect("the assembler can be started");
+    let output = command.output().expect("failed to start ptxas");
     if output.status.success() {
         return Answer::Accepted;
     }

@@ -282,7 +282,7 @@ mod tests {
 
     #[test]
     fn folder_is_searched_for_libraries() {
-        let folder = tempfile::tempdir().expect("a folder can be created");
+        let folder = tempfile::tempdir().expect("failed to create a folder");
         let all: Vec<_> = EXAMPLE
             .files
             .iter()
@@ -295,7 +295,7 @@ mod tests {
 
     #[test]
     fn libraries_in_folders_follow_the_bare_names() {
-        let folder = tempfile::tempdir().expect("a folder can be created");
+        let folder = tempfile::tempdir().expect("failed to create a folder");
         let full = folder.path().join("full");
         let empty = folder.path().join("empty");
         fs::create_dir(&full).expect("the folder is writable");
@@ -317,7 +317,7 @@ mod tests {
         files: &[&str],
         variables: &[(&str, &str)],
     ) -> Vec<String> {
-        let root = tempfile::tempdir().expect("a folder can be created");
+        let root = tempfile::tempdir().expect("failed to create a folder");
         for file in files {
             let path = root.path().join(file);
             fs::create_dir_all(path.parent().expect("a file is in a folder"))
@@ -340,7 +340,7 @@ mod tests {
             .filter(|path| path.is_absolute() && path.is_file());
         let relative = existing.map(|path| {
             path.strip_prefix(root.path())
-                .expect("it is on the machine")
+                .expect("path outside of the root")
         });
         relative
             .map(|path| path.to_str().expect("the names are text").to_string())

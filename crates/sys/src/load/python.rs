@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn interpreters_in_relative_folders_are_left_out() {
-        let prefix = tempfile::tempdir().expect("a folder can be created");
+        let prefix = tempfile::tempdir().expect("failed to create a folder");
         let bin = prefix.path().join("bin");
         fs::create_dir(&bin).expect("the folder is writable");
         fs::write(bin.join("python3"), "").expect("the folder is writable");
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn newest_python_packages_come_first() {
-        let prefix = tempfile::tempdir().expect("a folder can be created");
+        let prefix = tempfile::tempdir().expect("failed to create a folder");
         for folder in [
             "lib/python3.9/site-packages",
             "lib/python3.12/site-packages",

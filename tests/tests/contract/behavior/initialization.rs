@@ -25,7 +25,7 @@ fn with_fresh_driver(name: &str, test: impl FnOnce(&Api)) {
         if uses_cuda() {
             test(&Api::load().expect("CURIUM_TEST_DRIVER=cuda needs a driver"));
         } else {
-            let simulator = Simulator::new(Config::new()).expect("a simulator can be created");
+            let simulator = Simulator::new(Config::new()).expect("failed to create a simulator");
             test(&simulator.api());
         }
     });

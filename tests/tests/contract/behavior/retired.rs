@@ -129,7 +129,7 @@ fn synchronous_variant_uses_the_stream_of_the_thread() {
     type Fill = unsafe extern "C" fn(u64, u8, usize) -> CUresult;
     on_driver(|test| {
         let options = StreamOptions::new().with_flags(StreamFlags::NON_BLOCKING);
-        let other = Stream::new(&test.context(), options).expect("a stream can be created");
+        let other = Stream::new(&test.context(), options).expect("failed to create a stream");
         in_context(test, |driver| {
             let memory = alloc(driver, 4);
             // SAFETY: `cuMemsetD8_v2` has this signature.

@@ -48,7 +48,7 @@ fn batch_in_a_graph_outlives_its_operands(test: &TestDriver) -> TestResult {
     drop(a);
     assert_eq!(c.to_vec()?, [0.0; 8], "nothing runs while it is captured");
     let other = DeviceBuffer::from_slice(&stream, &[100.0_f32; 8])?;
-    (0..3).for_each(|_| executable.launch(&stream).expect("it can be launched"));
+    (0..3).for_each(|_| executable.launch(&stream).expect("launch failed"));
     assert_eq!(c.to_vec()?, SQUARES.map(|value| 3.0 * value));
     drop(other);
     Ok(())
@@ -85,7 +85,7 @@ fn triangular_batch_and_groups_are_captured(test: &TestDriver) -> TestResult {
     });
     let mut executable = graph?.instantiate()?;
     drop(a);
-    (0..2).for_each(|_| executable.launch(&stream).expect("it can be launched"));
+    (0..2).for_each(|_| executable.launch(&stream).expect("launch failed"));
     assert_eq!(b.to_vec()?, [2.0, 2.0, 0.5, 0.5]);
     assert_eq!(c.to_vec()?, [8.0, 0.0, 0.0, 32.0]);
     Ok(())
@@ -141,7 +141,7 @@ fn pointer_array_is_ordered_with_its_operation(
     let a = DeviceBuffer::from_slice(&stream, &TWO)?;
     let mut c = DeviceBuffer::<f32>::zeroed(&test.stream(), 8)?;
     let mut blas = blas_on(&stream);
-    (0..20).for_each(|_| multiply(&mut blas, &a, &mut c).expect("it is enqueued"));
+    (0..20).for_each(|_| multiply(&mut blas, &a, &mut c).expect("enqueue failed"));
     drop(blas);
     assert_eq!(c.to_vec()?, SQUARES.map(|value| 20.0 * value));
     assert!(simulator.reports().is_empty(), "{:?}", simulator.reports());

@@ -273,7 +273,7 @@ fn banded_and_packed_operations_are_captured(test: &TestDriver) -> TestResult {
     });
     let mut executable = graph?.instantiate()?;
     drop((bands, ones));
-    (0..2).for_each(|_| executable.launch(&stream).expect("it can be launched"));
+    (0..2).for_each(|_| executable.launch(&stream).expect("launch failed"));
     // The first launch gives 2 / 2 + 2, the second (2 + 3) / 2 + 4.
     assert_eq!(y.to_vec()?, [6.5, 6.5]);
     Ok(())

@@ -49,7 +49,7 @@ fn capture_adds_a_kernel_node(test: &TestDriver, _: &Simulator) -> TestResult {
     stream.synchronize()?;
     let address = buffer.as_pointer().as_raw();
     let graph = Graph::capture(&test.context(), |scope| {
-        increment(scope, address, 1).expect("it is captured");
+        increment(scope, address, 1).expect("capture failed");
         Ok::<_, curium_driver::Error>(())
     });
     let mut executable = graph.and_then(|graph| graph.instantiate())?;

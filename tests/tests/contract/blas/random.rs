@@ -102,7 +102,7 @@ impl<T: Number> RandomMatrix<T> {
         layout: MatrixLayout,
         (is_transposed, is_conjugated): (bool, bool),
     ) -> Result<Self> {
-        let span = layout.span().expect("it is small");
+        let span = layout.span().expect("size overflow");
         let elements: Vec<T> = (0..span + random.below(3))
             .map(|_| random.number())
             .collect();
@@ -415,7 +415,7 @@ impl<T: Number> RandomPacked<T> {
                 if (self.stored == Triangle::Upper && row <= column)
                     || (self.stored == Triangle::Lower && row >= column)
                 {
-                    let value = elements.next().expect("there is an element for each place");
+                    let value = elements.next().expect("too few elements");
                     stored.set(
                         row,
                         column,

@@ -25,7 +25,10 @@ fn batch_multiplies_each_pair(test: &TestDriver) -> TestResult {
             random.layout(m, n, 4),
         );
         let span = |layout: MatrixLayout| -> TestResult<_> {
-            Ok(layout.span().ok_or("it is small")?.next_multiple_of(64))
+            Ok(layout
+                .span()
+                .ok_or("the layout is too large")?
+                .next_multiple_of(64))
         };
         let strides = (span(layouts.0)?, span(layouts.1)?, span(layouts.2)? + 64);
         let of_a: Vec<f32> = random.numbers(strides.0 * count);

@@ -89,7 +89,7 @@ fn uploaded<T: Value>(stream: &Stream, elements: &[T]) -> DeviceBuffer<T> {
     } else {
         elements
     };
-    DeviceBuffer::from_slice(stream, elements).expect("memory suffices")
+    DeviceBuffer::from_slice(stream, elements).expect("allocation failed")
 }
 
 /// Checks a forward epilogue, with its auxiliary output, and returns that memory.
@@ -151,9 +151,9 @@ fn there_and_back<T: Value>(
             let bias: Vec<T> = random.numbers(matmul.bias_len());
             let bias_buffer = uploaded(&stream, &bias);
             let mut mask = DeviceBuffer::<u8>::zeroed(&stream, matmul.auxiliary_len())
-                .expect("memory suffices");
+                .expect("allocation failed");
             let mut input = DeviceBuffer::<T>::zeroed(&stream, matmul.auxiliary_len())
-                .expect("memory suffices");
+                .expect("allocation failed");
             let reference = first.a.host.times(&first.b.host).map(|row, column, value| {
                 value
                     + if bias.is_empty() {
@@ -185,7 +185,7 @@ fn there_and_back<T: Value>(
             second.d = Device::random(&mut random, &stream, first.d.typed().layout());
             let matmul = second.matmul(backward);
             let mut sums = DeviceBuffer::<T>::zeroed(&stream, matmul.bias_len().max(1))
-                .expect("memory suffices");
+                .expect("allocation failed");
             let has_sums = matmul.bias_len() > 0;
             let product = second.a.host.times(&second.b.host);
             let operands = Operands::new(&second.a.buffer, &second.b.buffer, &mut second.d.buffer);

@@ -18,7 +18,7 @@ fn has_fp8(test: &TestDriver) -> bool {
 }
 
 fn number(test: &TestDriver, value: f32) -> DeviceBuffer<f32> {
-    DeviceBuffer::from_slice(&test.stream(), &[value]).expect("memory suffices")
+    DeviceBuffer::from_slice(&test.stream(), &[value]).expect("allocation failed")
 }
 
 /// Multiplies with scales of both factors, by rows and by columns.

@@ -45,7 +45,7 @@ fn tuner_selects_by_measurement_and_caches(test: &TestDriver) -> TestResult {
         .measurements
         .iter()
         .min_by_key(|measurement| measurement.time)
-        .ok_or("there is one")?;
+        .ok_or("no measurement")?;
     let first = tuned.measurements[0];
     let selected = if fastest.time.as_nanos() * 100 < first.time.as_nanos() * 99 {
         fastest

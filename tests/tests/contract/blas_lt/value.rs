@@ -175,9 +175,9 @@ pub(super) struct Device<T> {
 
 impl<T: Value> Device<T> {
     pub(super) fn random(random: &mut Random, stream: &Stream, layout: MatrixLayout) -> Self {
-        let elements: Vec<T> = random.numbers(layout.span().expect("it is small"));
+        let elements: Vec<T> = random.numbers(layout.span().expect("size overflow"));
         let host = host_copy(&elements, layout);
-        let buffer = DeviceBuffer::from_slice(stream, &elements).expect("memory suffices");
+        let buffer = DeviceBuffer::from_slice(stream, &elements).expect("allocation failed");
         Self {
             buffer,
             layout,

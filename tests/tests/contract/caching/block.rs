@@ -26,7 +26,7 @@ impl<'a> Block<'a> {
     ) -> Self {
         let pointer = resource
             .allocate(stream, bytes, alignment)
-            .expect("memory suffices");
+            .expect("allocation failed");
         assert!(
             pointer.as_raw().is_multiple_of(alignment as u64),
             "{pointer:?} is not aligned to {alignment}"
@@ -55,7 +55,7 @@ impl<'a> Block<'a> {
                 cuMemsetD8Async(address, value, self.bytes, stream)
             )
         }
-        .expect("the block can be written");
+        .expect("write failed");
     }
 
     /// Waits for the stream and returns `true` if every byte is `value`.
@@ -69,7 +69,7 @@ impl<'a> Block<'a> {
             // SAFETY: both sides have this many bytes, and the stream is waited for.
             unsafe { call!(driver, cuMemcpyDtoHAsync_v2(to, from, self.bytes, stream)) }
         });
-        read.expect("the block can be read");
+        read.expect("read failed");
         self.stream.synchronize().expect("the stream works");
         bytes.iter().all(|byte| *byte == value)
     }
@@ -83,6 +83,6 @@ impl Drop for Block<'_> {
             self.resource
                 .deallocate(self.stream, self.pointer, self.bytes, self.alignment)
         }
-        .expect("the block can be freed");
+        .expect("deallocation failed");
     }
 }

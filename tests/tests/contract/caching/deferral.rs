@@ -23,7 +23,7 @@ fn use_and_free(resource: &CachingResource, streams: &[&Stream]) -> u64 {
         .iter()
         .map(|stream| Block::new(resource, stream, BYTES))
         .collect();
-    blocks.last().expect("there is a stream").address()
+    blocks.last().expect("no block").address()
 }
 
 /// A stream that cannot be queried keeps others from no memory.

@@ -45,7 +45,7 @@ fn copy(to: &Block<'_>, from: &Block<'_>) {
             cuMemcpyDtoDAsync_v2(to.address(), from.address(), to.bytes, stream.as_raw())
         )
     }
-    .expect("the block can be copied");
+    .expect("copy failed");
 }
 
 /// Memory freed by a graph is not reused while its pool exists.

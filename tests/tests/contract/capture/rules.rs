@@ -288,7 +288,7 @@ fn allocate(test: &TestDriver, mode: CUstreamCaptureMode) -> Result<()> {
     let exchange = |mut mode: CUstreamCaptureMode| {
         // SAFETY: the mode is valid for writes.
         unsafe { call!(driver, cuThreadExchangeStreamCaptureMode(&raw mut mode)) }
-            .expect("the mode can be changed");
+            .expect("failed to exchange the capture mode");
         mode
     };
     let before = exchange(mode);

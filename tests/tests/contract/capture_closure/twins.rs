@@ -57,7 +57,7 @@ fn scoped_operations_replay() -> TestResult {
     on_driver(|test| -> TestResult {
         let stream = test.stream();
         let source =
-            || DeviceBuffer::from_slice(&test.stream(), &[7_u32; 16]).expect("memory suffices");
+            || DeviceBuffer::from_slice(&test.stream(), &[7_u32; 16]).expect("allocation failed");
         let mut buffers = (DeviceBuffer::<u32>::zeroed(&stream, 16)?, source());
         check_pairs(
             test,
@@ -121,7 +121,7 @@ fn scoped_operations_replay() -> TestResult {
             |operands| {
                 operands.0.zero().expect("the owner may write");
             },
-            |operands| operands.0.to_vec().expect("the buffer can be read"),
+            |operands| operands.0.to_vec().expect("read failed"),
         )?;
         let mut zeroed = DeviceBuffer::from_slice(&stream, &[1_u32; 16])?;
         let graph = Graph::capture(&test.context(), |scope| {
@@ -142,7 +142,7 @@ fn scoped_operations_replay() -> TestResult {
             )],
             ON_MUT,
             |operands| operands.set(0).expect("the owner may write"),
-            |operands| vec![operands.get().expect("the value can be read"); 16],
+            |operands| vec![operands.get().expect("read failed"); 16],
         )?;
         Ok(())
     })?;
@@ -208,7 +208,7 @@ fn array_operations_replay() -> TestResult {
                     .copy_from_slice(&[0; 16])
                     .expect("the owner may write");
             },
-            |operands| operands.0.to_vec().expect("the array can be read"),
+            |operands| operands.0.to_vec().expect("read failed"),
         )?;
         let mut copied = (array(7_u32)?, buffer(0)?);
         check_pairs(
@@ -223,7 +223,7 @@ fn array_operations_replay() -> TestResult {
             |operands| {
                 operands.1.zero().expect("the owner may write");
             },
-            |operands| operands.1.to_vec().expect("the buffer can be read"),
+            |operands| operands.1.to_vec().expect("read failed"),
         )?;
         Ok(())
     })?;

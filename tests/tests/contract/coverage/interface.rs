@@ -331,11 +331,11 @@ fn present_files(folder: &Path) -> Vec<(String, File)> {
 fn files(folder: &Path) -> Vec<(PathBuf, String, File)> {
     let entries =
         std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-    let paths = entries.map(|entry| entry.expect("the folder can be listed").path());
+    let paths = entries.map(|entry| entry.expect("failed to list the folder").path());
     let files = paths.flat_map(|path| match path.extension() {
         _ if path.is_dir() => files(&path),
         Some(extension) if extension == "rs" => {
-            let text = std::fs::read_to_string(&path).expect("the file can be read");
+            let text = std::fs::read_to_string(&path).expect("failed to read the file");
             let file = syn::parse_file(&text)
                 .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
             let module = path

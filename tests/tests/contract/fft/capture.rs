@@ -76,7 +76,8 @@ fn graph_keeps_plan_workspace_and_memory(test: &TestDriver) -> TestResult {
     let mut executable = graph?.instantiate()?;
     drop((input, plan_after_the_capture));
     // Memory that was freed would be reused by these, of the sizes that a workspace may have.
-    let reused = |size: usize| DeviceBuffer::filled(&stream, size, 9_u8).expect("memory suffices");
+    let reused =
+        |size: usize| DeviceBuffer::filled(&stream, size, 9_u8).expect("allocation failed");
     let others: Vec<_> = (4..16)
         .map(|shift| 1 << shift)
         .flat_map(|size| [reused(size), reused(size)])

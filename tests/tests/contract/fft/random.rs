@@ -248,9 +248,9 @@ impl<const RANK: usize> Case<'_, RANK> {
         let mut plan: Plan<Complex<R>, Complex<R>> = plan(self.stream, &shape);
         let data = self.data(self.lengths.iter().product());
         let mut buffer =
-            DeviceBuffer::from_slice(self.stream, &narrow::<R>(&data)).expect("memory suffices");
+            DeviceBuffer::from_slice(self.stream, &narrow::<R>(&data)).expect("allocation failed");
         plan.inverse_in_place(&mut buffer).expect("the memory fits");
-        let actual = widen(&buffer.to_vec().expect("it can be read"));
+        let actual = widen(&buffer.to_vec().expect("read failed"));
         assert_near::<R>(
             &actual,
             &self.expected(1.0, &data),

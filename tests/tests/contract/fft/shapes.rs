@@ -105,8 +105,8 @@ fn raw_plans_are_taken_over(test: &TestDriver) -> TestResult {
     let library = cufft();
     let create = library.api().cufftCreate;
     let make = library.api().cufftXtMakePlanMany;
-    let create = create.ok_or("every version has it")?;
-    let make = make.ok_or("every version has it")?;
+    let create = create.ok_or("no `cufftCreate`")?;
+    let make = make.ok_or("no `cufftXtMakePlanMany`")?;
     let mut raw = 0;
     let mut bytes = 0;
     let mut length = 4;
@@ -137,7 +137,7 @@ fn raw_plans_are_taken_over(test: &TestDriver) -> TestResult {
     drop(plan);
     if test.simulator().is_some() {
         // SAFETY: the simulated library finds plans that are not live.
-        let code = unsafe { library.api().cufftDestroy.ok_or("every version has it")?(raw) };
+        let code = unsafe { library.api().cufftDestroy.ok_or("no `cufftDestroy`")?(raw) };
         assert_eq!(
             code,
             cufftResult::CUFFT_INVALID_PLAN,

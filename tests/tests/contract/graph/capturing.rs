@@ -94,7 +94,7 @@ fn captured_work_follows_writes_to_its_memory(test: &TestDriver) -> TestResult {
     let write = before(&graph, again)
         .into_iter()
         .next()
-        .ok_or("the copy depends on the fill")?;
+        .ok_or("no dependency of the copy")?;
     assert_eq!(
         before(&graph, write),
         HashSet::from([read]),
@@ -173,14 +173,14 @@ fn failed_capture_does_not_change_the_graph(test: &TestDriver) -> TestResult {
     assert_eq!(graph.nodes()?, [begin]);
     let panicked = catch_unwind(AssertUnwindSafe(|| {
         graph.capture_into(&[begin], |scope| -> Result<()> {
-            work(scope, &mut x, &mut y).expect("the work can be captured");
+            work(scope, &mut x, &mut y).expect("capture failed");
             panic!("part of the test")
         })
     }));
     assert!(panicked.is_err(), "the panic propagates");
     assert_eq!((graph.nodes()?, size(&graph)?), (vec![begin], (1, 0)));
     await_last(&counted);
-    assert!(!stream.ok_or("the work was called")?.is_capturing()?);
+    assert!(!stream.ok_or("the closure was not called")?.is_capturing()?);
     let (pointer, resource) = x.into_raw()?;
     // SAFETY: the memory is that of the buffer, and no work uses it.
     let mut x = unsafe { Words::from_raw(y.stream(), pointer, LEN, resource) }?;
@@ -303,7 +303,7 @@ fn unorderable_captured_work_is_removed(test: &TestDriver) -> TestResult {
     run(test, &mut graph.instantiate()?)?;
     assert_eq!((words(&x), words(&y)), (vec![1; LEN], vec![0; LEN]));
     let filled = graph.roots()?.into_iter().find(|root| *root != node.node());
-    graph.add_dependency(filled.ok_or("there is the fill")?, node.node())?;
+    graph.add_dependency(filled.ok_or("no fill node")?, node.node())?;
     node.bodies[0].capture_into(&[], |scope| copy(scope, &mut y, &x))?;
     run(test, &mut graph.instantiate()?)?;
     assert_eq!(words(&y), [1; LEN]);

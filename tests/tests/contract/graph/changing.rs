@@ -127,8 +127,9 @@ fn change_does_not_concern_a_launch_before_it(test: &TestDriver) -> TestResult {
 fn copies_fills_and_events_take_new_parameters(test: &TestDriver) -> TestResult {
     let first = zeroes(test);
     let second = zeroes(test);
-    let events = [(); 2]
-        .map(|()| Event::new(&test.context(), EventFlags::empty()).expect("it can be created"));
+    let events = [(); 2].map(|()| {
+        Event::new(&test.context(), EventFlags::empty()).expect("failed to create an event")
+    });
     let mut graph = graph(test);
     let filled = add_fill(&mut graph, &[], &first, 3)?;
     let copy = |bytes| {
@@ -174,7 +175,7 @@ fn node_that_is_disabled_does_nothing_and_order_stays(test: &TestDriver) -> Test
     let mut exec = graph.instantiate()?;
     exec.set_enabled(*second, false)?;
     assert_eq!(
-        [*first, *second].map(|node| exec.is_enabled(node).expect("it can be queried")),
+        [*first, *second].map(|node| exec.is_enabled(node).expect("query failed")),
         [true, false]
     );
     run(test, &mut exec)?;
@@ -313,9 +314,9 @@ fn failed_update_keeps_resources_in_use(test: &TestDriver, simulator: &Simulator
     let code = CUresult::CUDA_ERROR_SYSTEM_NOT_READY;
     let [(first, first_buffer), (second, second_buffer)] = [1, 2].map(|value| {
         let mut buffer =
-            DeviceBuffer::<u32, _>::zeroed_in(&stream, LEN, SyncAlloc).expect("memory suffices");
+            DeviceBuffer::<u32, _>::zeroed_in(&stream, LEN, SyncAlloc).expect("allocation failed");
         let graph = Graph::capture(&test.context(), |scope| buffer.on_mut(scope).fill(value));
-        (graph.expect("a fill can be captured"), buffer)
+        (graph.expect("capture failed"), buffer)
     });
     let mut exec = first.instantiate()?;
     simulator.inject(Fault::on(Function::cuGraphExecUpdate_v2).returns(code));

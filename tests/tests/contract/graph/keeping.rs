@@ -323,7 +323,7 @@ fn update_replaces_retained_closures(test: &TestDriver) -> TestResult {
         let node = graph.add_host(&[], move || {
             count.fetch_add(1, Ordering::Relaxed);
         });
-        node.expect("the node can be added");
+        node.expect("failed to add the node");
         graph
     });
     let mut exec = first.instantiate()?;

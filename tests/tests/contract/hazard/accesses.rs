@@ -27,8 +27,7 @@ fn write(accesses: &Accesses, stream: &Stream) -> Result<(), Error> {
 
 /// Returns a graph that leases the memory for writing.
 fn writer(test: &TestDriver, accesses: &Accesses) -> Graph {
-    Graph::capture(&test.context(), |scope| write(accesses, scope))
-        .expect("the memory can be leased")
+    Graph::capture(&test.context(), |scope| write(accesses, scope)).expect("capture failed")
 }
 
 /// Returns whether a read and a write on this stream are begun without a lock.

@@ -94,8 +94,8 @@ fn kernel_node_update_keeps_its_cluster(test: &TestDriver) -> TestResult {
     let stream = test.stream();
     let config = LaunchConfig::new((8, 4), 1);
     let cluster_kernel = kernel::<(&mut [u32],)>(test, kernels::CLUSTER, "cluster_places");
-    let outputs =
-        [(); 3].map(|()| DeviceBuffer::<u32>::zeroed(&stream, 6 * 8 * 4).expect("memory suffices"));
+    let outputs = [(); 3]
+        .map(|()| DeviceBuffer::<u32>::zeroed(&stream, 6 * 8 * 4).expect("allocation failed"));
     let attributes = LaunchAttributes::new().with_cluster((4, 2));
     let mut graph = Graph::new(&test.context())?;
     let pointers = outputs.each_ref().map(|output| (output.as_pointer(),));

@@ -130,7 +130,7 @@ fn launch_during_an_access_is_an_error(test: &TestDriver) -> TestResult {
     drop(guard);
     drop(launch.lock().take());
     let result = result.lock().take();
-    assert_reentrant(result.ok_or("the observer has run")?);
+    assert_reentrant(result.ok_or("the observer was not called")?);
     assert_eq!(values(&x), [5; LEN]);
     Ok(())
 }

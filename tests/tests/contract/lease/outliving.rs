@@ -36,7 +36,7 @@ fn others(test: &TestDriver) -> (Vec<DeviceBuffer<u32>>, Vec<Array<u32>>) {
         (0..4)
             .map(|_| {
                 Array::from_slice(&stream, &[77; LEN], shape, ArrayFlags::SURFACE)
-                    .expect("memory suffices")
+                    .expect("allocation failed")
             })
             .collect(),
     )
@@ -62,7 +62,7 @@ fn assert_replays(
         .for_each(|(other, value)| assert_eq!(values(other), [value; LEN]));
     arrays
         .iter()
-        .for_each(|other| assert_eq!(other.to_vec().expect("it can be read"), [77; LEN]));
+        .for_each(|other| assert_eq!(other.to_vec().expect("read failed"), [77; LEN]));
     Ok(())
 }
 
@@ -219,7 +219,8 @@ fn events_outlive_their_owners(test: &TestDriver) -> TestResult {
     let mut result = buffer(&test.stream(), 0);
     let mut executable = {
         let [inside, outside] = [(); 2].map(|()| {
-            Event::new(&test.context(), EventFlags::DISABLE_TIMING).expect("it can be created")
+            Event::new(&test.context(), EventFlags::DISABLE_TIMING)
+                .expect("failed to create an event")
         });
         let graph = Graph::capture(&test.context(), |scope| {
             let branch = scope.fork()?;
@@ -231,12 +232,13 @@ fn events_outlive_their_owners(test: &TestDriver) -> TestResult {
         graph.and_then(|graph| graph.instantiate())?
     };
     // Freed memory would be reused here, and recorded by the graph.
-    let others = [(); 4]
-        .map(|()| Event::new(&test.context(), EventFlags::empty()).expect("it can be created"));
+    let others = [(); 4].map(|()| {
+        Event::new(&test.context(), EventFlags::empty()).expect("failed to create an event")
+    });
     assert_replays(test, &mut executable, &mut result, &[8; LEN])?;
     others
         .iter()
-        .for_each(|event| assert!(event.is_finished().expect("it was never recorded")));
+        .for_each(|event| assert!(event.is_finished().expect("query failed")));
     Ok(())
 }
 

@@ -48,8 +48,8 @@ fn on_rank(test: impl Fn(&Api, &Context, &mut ncclComm_t)) -> TestResult {
 }
 
 fn memory(context: &Context) -> (DeviceBuffer<f32>, *mut c_void) {
-    let stream = context.stream().expect("a stream can be created");
-    let buffer = DeviceBuffer::from_slice(&stream, &[1.0_f32, 2.0]).expect("memory suffices");
+    let stream = context.stream().expect("failed to create a stream");
+    let buffer = DeviceBuffer::from_slice(&stream, &[1.0_f32, 2.0]).expect("allocation failed");
     stream.synchronize().expect("the copy succeeds");
     let address = ptr::without_provenance_mut(buffer.as_pointer().as_raw() as usize);
     (buffer, address)
@@ -158,7 +158,7 @@ fn operator_applies_to_its_type() -> TestResult {
             [SUCCESS, ARGUMENT, ARGUMENT]
         );
         context.synchronize().expect("the operation succeeds");
-        assert_eq!(buffer.to_vec().expect("it can be read"), [2.0, 4.0]);
+        assert_eq!(buffer.to_vec().expect("read failed"), [2.0, 4.0]);
     })?;
     Ok(())
 }

@@ -26,7 +26,7 @@ fn elements(rank: usize, len: usize) -> Vec<f32> {
 /// The elements of all ranks, combined in the order of the ranks.
 fn combined(size: usize, len: usize, combine: impl Fn(f32, f32) -> f32) -> TestResult<Vec<f32>> {
     let mut ranks = (0..size).map(|rank| elements(rank, len));
-    let first = ranks.next().ok_or("there is a rank")?;
+    let first = ranks.next().ok_or("no rank")?;
     Ok(ranks.fold(first, |total, rank| {
         total
             .iter()

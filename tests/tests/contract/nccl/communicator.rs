@@ -55,13 +55,13 @@ fn future_resolves_when_all_ranks_have_arrived(driver: &TestDriver, size: usize)
                     pollster::block_on(connecting.expect("it starts")).expect("the ranks arrive");
                 let mut rank = Rank {
                     communicator,
-                    stream: context.stream().expect("there is a stream"),
+                    stream: context.stream().expect("failed to create a stream"),
                 };
                 let mut memory = rank.buffer(&[1_i32; 3]);
                 rank.communicator
                     .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum)
-                    .expect("it is enqueued");
-                assert_eq!(memory.to_vec().expect("it can be read"), [size as i32; 3]);
+                    .expect("enqueue failed");
+                assert_eq!(memory.to_vec().expect("read failed"), [size as i32; 3]);
                 rank.close();
             });
         }

@@ -199,8 +199,10 @@ fn abort_waits_for_the_end_of_a_group(mut rank: Rank) -> TestResult {
             )
         });
         assert!(matches!(grouped, Err(Error::Aborted(_))), "{grouped:?}");
-        let aborted = aborting.ok_or("the group called the closure")?.join();
-        aborted.expect("it does not panic").expect("it is live");
+        let aborted = aborting.ok_or("the closure was not called")?.join();
+        aborted
+            .expect("it does not panic")
+            .expect("no live communicator");
         Ok(())
     })?;
     rank.stream.synchronize()?;
@@ -225,7 +227,7 @@ fn abort_inside_an_observer_is_refused(mut rank: Rank) -> TestResult {
         .communicator
         .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum);
     drop(observer);
-    let aborted = aborted.get().ok_or("the observer was called")?;
+    let aborted = aborted.get().ok_or("the observer was not called")?;
     let Err(Error::Argument(error)) = aborted else {
         panic!("the communicator is in use: {aborted:?}")
     };

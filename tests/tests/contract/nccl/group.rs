@@ -23,7 +23,7 @@ fn one_thread_has_all_ranks(driver: &TestDriver, size: usize) -> TestResult {
         .collect::<Result<_, _>>()?;
     let mut ranks = Communicator::all(&nccl(), &contexts)?;
     let buffer = |(rank, stream)| {
-        DeviceBuffer::from_slice(stream, &[rank as u32; 100]).expect("memory suffices")
+        DeviceBuffer::from_slice(stream, &[rank as u32; 100]).expect("allocation failed")
     };
     let mut buffers: Vec<_> = streams.iter().enumerate().map(buffer).collect();
     let grouped = nccl().group(|group| {

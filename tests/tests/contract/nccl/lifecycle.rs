@@ -19,9 +19,9 @@ fn reduce_and_close(mut rank: Rank) {
     let mut memory = rank.buffer(&[1_u32; 3]);
     rank.communicator
         .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum)
-        .expect("it is enqueued");
+        .expect("enqueue failed");
     assert_eq!(
-        memory.to_vec().expect("it can be read"),
+        memory.to_vec().expect("read failed"),
         [rank.size() as u32; 3]
     );
     rank.close();
@@ -90,7 +90,7 @@ fn ranks_join_a_communicator_that_grows(driver: &TestDriver, size: usize) -> Tes
                 assert_eq!((communicator.rank(), communicator.size()), (rank, size));
                 reduce_and_close(Rank {
                     communicator,
-                    stream: context.stream().expect("there is a stream"),
+                    stream: context.stream().expect("failed to create a stream"),
                 });
             });
         }

@@ -88,7 +88,7 @@ fn later_work_waits() -> TestResult {
             thread::sleep(TIME);
             held.wait();
             drop(gate);
-            results.push([&copy, &memory].map(|memory| memory.to_vec().expect("it can be read")));
+            results.push([&copy, &memory].map(|memory| memory.to_vec().expect("read failed")));
         }
         for [copied, filled] in results {
             assert_eq!(copied, [2.0; LEN], "the copy waits for the operation");

@@ -58,9 +58,7 @@ fn place(
     input: &str,
     device: impl Fn(usize) -> usize,
 ) -> TestResult<(Rendezvous, curium_driver::Context)> {
-    let (count, port) = input
-        .split_once(' ')
-        .ok_or("the input is no number of ranks and port")?;
+    let (count, port) = input.split_once(' ').ok_or("no space in the input")?;
     let count = count.parse()?;
     let driver = if uses_cuda() {
         Driver::load()?
@@ -135,7 +133,7 @@ fn eight_processes_run() -> TestResult {
 
             let mut half = communicator
                 .split(Some(own_rank as u32 % 2), 0)?
-                .ok_or("the rank has no color")?;
+                .ok_or("no communicator after the split")?;
             half.all_reduce(stream, &source, &mut target, Reduction::Sum)?;
             let sum_of_half: u32 = (0..size as u32)
                 .filter(|rank| rank % 2 == own_rank as u32 % 2)
@@ -179,7 +177,7 @@ fn dead_process_is_named() -> TestResult {
 fn on_dead_processes(name: &str, dead: usize) -> TestResult<Vec<(bool, String)>> {
     let input = format!("{dead} 4 {}", free_port()?);
     outcomes_of_processes(name, 4, &input, |rank, input| -> TestResult {
-        let (dead, input) = input.split_once(' ').ok_or("the input is no rank")?;
+        let (dead, input) = input.split_once(' ').ok_or("no space in the input")?;
         let dead: usize = dead.parse()?;
         let mut rank = meet(rank, input, |device| device)?;
         let mut memory = rank.buffer(&[1.0_f32; 64]);

@@ -34,8 +34,8 @@ impl Rank {
         for round in 1..=3 {
             self.communicator
                 .all_reduce_in_place(&self.stream, memory, Reduction::Sum)
-                .expect("it is enqueued");
-            let values = memory.to_vec().expect("it can be read");
+                .expect("enqueue failed");
+            let values = memory.to_vec().expect("read failed");
             assert!(
                 values.iter().all(|value| *value == size.powi(round)),
                 "round {round}: {:?}",
@@ -78,9 +78,9 @@ fn observer_uses_a_deregistering_communicator(mut rank: Rank) -> TestResult {
             let mut other = rank.buffer(&[1_u32; 8]);
             rank.communicator
                 .all_reduce_in_place(&rank.stream, &mut other, Reduction::Sum)
-                .expect("it is enqueued");
+                .expect("enqueue failed");
             reduced
-                .set(other.to_vec().expect("it can be read"))
+                .set(other.to_vec().expect("read failed"))
                 .expect("the observer runs it once");
         }
     };
@@ -115,11 +115,14 @@ fn observer_failure_aborts() -> TestResult {
                     communicator,
                     stream,
                 } = &mut *rank.lock();
-                let raw = communicator.as_raw().expect("it is live");
+                let raw = communicator.as_raw().expect("no live communicator");
                 NcclFault::Error(ncclResult_t::ncclRemoteError).inject(raw);
-                let other = stream.context().stream().expect("there is a stream");
+                let other = stream
+                    .context()
+                    .stream()
+                    .expect("failed to create a stream");
                 let work = other.launch_host_function(|| thread::sleep(Duration::from_millis(100)));
-                let _waiter = work.expect("it is enqueued");
+                let _waiter = work.expect("enqueue failed");
                 noticed
                     .set(communicator.synchronize(&other))
                     .expect("the observer runs it once");
@@ -131,7 +134,7 @@ fn observer_failure_aborts() -> TestResult {
         drop(observer);
         let noticed = noticed
             .get()
-            .ok_or("the wait of the deregistration queries the stream")?;
+            .ok_or("deregistration did not query the stream")?;
         assert!(matches!(noticed, Err(Error::Call(_))), "{noticed:?}");
         let Rank {
             communicator,
@@ -277,13 +280,13 @@ fn unregistrable_memory_is_returned(driver: &TestDriver, size: usize) -> TestRes
     assert_eq!(refused.value.len(), 8);
     // Memory of a pool has an address that is a multiple of 256 bytes at least; one of several is not a multiple of 4096.
     let unaligned =
-        (0..16).map(|_| DeviceBuffer::<f32>::zeroed(&streams[0], 64).expect("memory suffices"));
+        (0..16).map(|_| DeviceBuffer::<f32>::zeroed(&streams[0], 64).expect("allocation failed"));
     let unaligned: Vec<_> = unaligned.collect();
     let unaligned = unaligned
         .into_iter()
         .find(|buffer| buffer.as_pointer().as_raw() % 4096 != 0);
     let refused = ranks[0]
-        .register_window(unaligned.ok_or("one of them is `None`")?)
+        .register_window(unaligned.ok_or("no unaligned buffer")?)
         .expect_err("it is unaligned");
     assert!(
         refused.to_string().contains("not a multiple of 4096 bytes"),

@@ -22,7 +22,7 @@ fn two_hundred_and_fifty_six_ranks_reduce_in_a_group(
         .map(curium_driver::Context::stream)
         .collect::<Result<_, _>>()?;
     let mut ranks = Communicator::all(&nccl(), &contexts)?;
-    let buffer = |stream| DeviceBuffer::from_slice(stream, &[1_u32; 4]).expect("memory suffices");
+    let buffer = |stream| DeviceBuffer::from_slice(stream, &[1_u32; 4]).expect("allocation failed");
     let mut buffers: Vec<_> = streams.iter().map(buffer).collect();
     let grouped = nccl().group(|group| {
         for ((rank, stream), buffer) in ranks.iter_mut().zip(&streams).zip(&mut buffers) {
@@ -76,10 +76,10 @@ fn wrong_rank_of_many_is_named(driver: &TestDriver, _: &Simulator) -> TestResult
                 last = Some(error.to_string());
             }
         }
-        let message = last.ok_or("the ranks disagree")?;
+        let message = last.ok_or("no error from ranks that disagree")?;
         let (_, calls) = message
             .split_once("operation 1 of the communicator: ")
-            .ok_or("the error lists the calls")?;
+            .ok_or("no list of calls in the error")?;
         assert!(
             calls.starts_with(&format!("rank {wrong} call")),
             "seed {seed}, rank {wrong}: {message}"

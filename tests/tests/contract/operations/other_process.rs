@@ -17,7 +17,7 @@ impl OtherProcess {
     /// Returns an error if the fixture's driver is unusable.
     pub(crate) fn new(fixture: &Fixture) -> Result<Self> {
         fixture.driver.device_count()?;
-        let simulator = Simulator::new(Config::new()).expect("a simulator can be created");
+        let simulator = Simulator::new(Config::new()).expect("failed to create a simulator");
         let driver = simulator.driver::<Driver>()?;
         let device = driver.device(0)?;
         Ok(Self {

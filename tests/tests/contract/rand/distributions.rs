@@ -86,7 +86,7 @@ fn check_reals<A: Algorithm, T: Real + bytemuck::Pod + std::fmt::Debug>(
     let numbers = |buffer: &DeviceBuffer<T>| -> Vec<f64> {
         buffer
             .to_vec()
-            .expect("it can be read")
+            .expect("read failed")
             .into_iter()
             .map(Into::into)
             .collect()

@@ -165,7 +165,7 @@ fn raw_generators_are_taken_over(test: &TestDriver) -> TestResult {
     let create = library
         .api()
         .curandCreateGenerator
-        .ok_or("every version has it")?;
+        .ok_or("no `curandCreateGenerator`")?;
     let kind = <Philox4x32 as Algorithm>::to_raw();
     // SAFETY: `raw` is valid for writes, and the context is current.
     let created = test
@@ -191,7 +191,7 @@ fn raw_generators_are_taken_over(test: &TestDriver) -> TestResult {
             library
                 .api()
                 .curandDestroyGenerator
-                .ok_or("every version has it")?(raw)
+                .ok_or("no `curandDestroyGenerator`")?(raw)
         };
         assert_eq!(
             code,

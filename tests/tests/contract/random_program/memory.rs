@@ -53,7 +53,7 @@ impl Memory {
             Self::Mapped(buffer) => buffer.view(),
             Self::Unified(buffer) => buffer.view(),
             Self::Growing(vector) => vector.view(),
-            Self::Pitched(buffer) => buffer.row(0).expect("there is one row"),
+            Self::Pitched(buffer) => buffer.row(0).expect("no row"),
         }
     }
 
@@ -65,7 +65,7 @@ impl Memory {
             Self::Mapped(buffer) => buffer.view_mut(),
             Self::Unified(buffer) => buffer.view_mut(),
             Self::Growing(vector) => vector.view_mut(),
-            Self::Pitched(buffer) => buffer.row_mut(0).expect("there is one row"),
+            Self::Pitched(buffer) => buffer.row_mut(0).expect("no row"),
         }
     }
 

@@ -23,7 +23,7 @@ struct Leasing {
 impl Leasing {
     fn new(test: &TestDriver, stream: &Stream) -> Self {
         let [mut owned, mut target] =
-            [(); 2].map(|()| DeviceBuffer::<u32>::zeroed(stream, 64).expect("memory suffices"));
+            [(); 2].map(|()| DeviceBuffer::<u32>::zeroed(stream, 64).expect("allocation failed"));
         let graph = Graph::capture(&test.context(), |scope| {
             owned.on_mut(scope).fill(7)?;
             target.on_mut(scope).copy_from_device(&owned)
@@ -56,7 +56,7 @@ fn leased_owner_drops_during_its_launch(test: &TestDriver) -> TestResult {
     let owned = Mutex::new(Some(owned));
     // The launch waits for the work of the other stream.
     let guard = observe_calls(During::call_of(Function::cuEventRecord, move || {
-        drop(owned.lock().take().expect("it is called once"));
+        drop(owned.lock().take().expect("called twice"));
     }));
     exec.launch(&launching)?;
     drop(guard);
@@ -84,7 +84,7 @@ fn host_view_ends_during_its_launch(test: &TestDriver) -> TestResult {
     let action = {
         let has_run = Arc::clone(&has_run);
         move || {
-            let view = view.lock().take().expect("it is called once");
+            let view = view.lock().take().expect("called twice");
             *has_run.lock() = Some(view[0]);
         }
     };
@@ -111,7 +111,7 @@ fn executable_drops_during_another_launch(test: &TestDriver) -> TestResult {
     other.launch(&launching)?;
     let other = Mutex::new(Some(other));
     let guard = observe_calls(During::call_of(Function::cuEventRecord, move || {
-        drop(other.lock().take().expect("it is called once"));
+        drop(other.lock().take().expect("called twice"));
     }));
     leasing.exec.launch(&origin)?;
     drop(guard);
@@ -175,7 +175,7 @@ fn unrecorded_observer_access_is_waited_for(test: &TestDriver) -> TestResult {
         let seen = Arc::clone(&seen);
         move || {
             let used = used.lock().take();
-            let (source, mut copied, origin) = used.expect("it is called once");
+            let (source, mut copied, origin) = used.expect("called twice");
             let gate = Gate::on(&origin);
             let opening = thread::spawn(move || {
                 thread::sleep(Duration::from_millis(50));

@@ -267,7 +267,7 @@ fn products_have_tests() -> TestResult {
             for ends in [
                 "f16 f16", "f32 f32", "f32 f16", "f16 f32", "f64 f64", "s32 s32",
             ] {
-                let (result, addend) = ends.split_once(' ').ok_or("there are two")?;
+                let (result, addend) = ends.split_once(' ').ok_or("no second operand")?;
                 for how in ["{,.satfinite}", ".{xor,and}.popc"] {
                     let (before, behind) = if how.contains("popc") {
                         ("", how)

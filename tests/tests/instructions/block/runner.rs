@@ -138,7 +138,7 @@ impl Outcome {
         let path = path.with_added_extension("left-out");
         let file = File::options().append(true).create(true).open(path);
         file.and_then(|mut file| file.write_all(text.as_bytes()))
-            .expect("the list can be written");
+            .expect("failed to write the list");
     }
 }
 
@@ -226,7 +226,7 @@ fn check(test: &TestDriver, family: &str) -> TestResult {
     let all = FAMILIES
         .iter()
         .find(|(name, _)| *name == family)
-        .ok_or("the family is in the list")?
+        .ok_or("unknown family")?
         .1();
     let capability = architecture(&test.device())?;
     let forms: Vec<&BlockForm> = all

@@ -256,7 +256,7 @@ fn reformat(to: Format, from: Format, bits: u64, mode: Mode) -> u64 {
         Class::Nan if to == F64 => widened_nan(from, bits),
         Class::Nan => to.nan(&[]),
         Class::Infinite => sign | to.infinity(),
-        Class::Finite { .. } => to.round(&from.wide(bits).expect("it is finite"), mode.round),
+        Class::Finite { .. } => to.round(&from.wide(bits).expect("not finite"), mode.round),
     };
     let result = if mode.flush && to == F32 {
         to.flush(result)
@@ -393,7 +393,7 @@ fn whole(format: Format, bits: u64, round: Round) -> u64 {
         Class::Infinite => bits,
         Class::Finite { exponent, .. } if exponent >= 0 => bits,
         Class::Finite { .. } => {
-            let value = integral(format, bits, round).expect("it is finite");
+            let value = integral(format, bits, round).expect("not finite");
             format.round(&Wide::integer(value), round) & !format.sign() | bits & format.sign()
         }
     }

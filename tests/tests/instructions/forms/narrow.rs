@@ -35,7 +35,7 @@ fn pairs() -> Vec<Form> {
                         Class::Nan => format.nan(&[]),
                         Class::Infinite => sign | format.infinity(),
                         Class::Finite { .. } => {
-                            format.round(&F32.wide(bits).expect("it is finite"), round)
+                            format.round(&F32.wide(bits).expect("not finite"), round)
                         }
                     };
                     if relu { format.relu(result) } else { result }
@@ -76,7 +76,7 @@ fn tensor_floats() -> Vec<Form> {
                         Class::Nan => return 0x7fff_ffff,
                         Class::Infinite => a >> 13,
                         Class::Finite { .. } => {
-                            TF32.round(&F32.wide(a).expect("it is finite"), round)
+                            TF32.round(&F32.wide(a).expect("not finite"), round)
                         }
                     };
                     (if relu { TF32.relu(narrow) } else { narrow }) << 13
@@ -148,7 +148,7 @@ impl Small {
             _ if relu && from.is_negative(bits) => 0,
             Class::Infinite => sign | self.largest,
             Class::Finite { .. } => {
-                let number = from.wide(bits).expect("it is finite");
+                let number = from.wide(bits).expect("not finite");
                 sign | self
                     .format
                     .round_magnitude(&number, Round::Nearest)
@@ -268,7 +268,7 @@ fn finite() -> Vec<Form> {
         let result = match F32.class(bits) {
             Class::Nan => return format.nan(&[]),
             Class::Infinite => sign | format.infinity(),
-            Class::Finite { .. } => format.round(&F32.wide(bits).expect("it is finite"), round),
+            Class::Finite { .. } => format.round(&F32.wide(bits).expect("not finite"), round),
         };
         let result = if result & !format.sign() == format.infinity() {
             result - 1
@@ -345,7 +345,7 @@ fn bits_at(random: u64, places: impl IntoIterator<Item = u32>) -> u64 {
 
 /// Rounds down, or up if the sum of the random bits as a fraction and the discarded part is at least one.
 fn at_random(format: Format, bits: u64, random: u64, width: u32) -> u64 {
-    let number = F32.wide(bits).expect("it is finite");
+    let number = F32.wide(bits).expect("not finite");
     let below = format.round_magnitude(&number, Round::Zero);
     let value = |magnitude: u64| match format.finite(magnitude) {
         Class::Finite { mantissa, exponent } => mantissa as f64 * f64::from(exponent).exp2(),

@@ -437,7 +437,7 @@ fn quotient(format: Format, round: Round, operands: &[u64]) -> u64 {
     }
     let near = nearest.min(format.infinity() - 1);
     let image = exact_product(format, near, y).expect("both are finite");
-    let order = image.compare_magnitudes(&format.wide(x).expect("it is finite"));
+    let order = image.compare_magnitudes(&format.wide(x).expect("not finite"));
     between(format, round, negative, near, order)
 }
 
@@ -462,7 +462,7 @@ fn root(format: Format, round: Round, operands: &[u64]) -> u64 {
         round,
         false,
         near,
-        image.compare_magnitudes(&format.wide(a).expect("it is finite")),
+        image.compare_magnitudes(&format.wide(a).expect("not finite")),
     )
 }
 

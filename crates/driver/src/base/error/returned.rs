@@ -10,7 +10,7 @@ use super::Error;
 /// [`into_parts`](Self::into_parts).
 ///
 /// ```
-/// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new()).expect("a simulator can be created");
+/// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new()).expect("failed to create a simulator");
 /// # let driver = simulator.driver::<curium_driver::Driver>()?;
 /// use curium_driver::{Error, Returned, Stream};
 ///

@@ -577,7 +577,7 @@ mod tests {
                 }
             })
             .collect();
-        let (last, before) = accesses.split_last().expect("there is an access");
+        let (last, before) = accesses.split_last().expect("no access");
         for access in before {
             record(&shadow, &mut cache, &[*access]);
         }

@@ -32,7 +32,7 @@ OUT:",
     let fault = bench.launch(3, 32).expect_err("one past the end");
     assert_eq!(fault.kind, ReportKind::IllegalAddress);
     assert_eq!((fault.block, fault.thread), ([2, 0, 0], [6, 0, 0]));
-    let access = fault.access.ok_or("an access failed")?;
+    let access = fault.access.ok_or("no failed access")?;
     assert_eq!(
         (access.address, access.size, access.write),
         (BASE + 4096, 8, true)
@@ -95,7 +95,7 @@ fn misaligned_vector_is_reported() -> TestResult {
             let fault = Bench::body(&format!("{declaration}{code}"), 4096)
                 .launch(1, 32)
                 .expect_err(&code);
-            let access = fault.access.ok_or("an access failed")?;
+            let access = fault.access.ok_or("no failed access")?;
             assert_eq!(fault.kind, ReportKind::MisalignedAddress, "{fault}");
             assert_eq!((access.size, access.write), (16, write), "{fault}");
             assert_eq!(access.address % 16, 8, "{fault}");
@@ -245,7 +245,7 @@ WRONG:
     let faults = bench
         .host
         .continued_after
-        .ok_or("faults are passed over")?
+        .ok_or("faults end the launch")?
         .into_inner()?;
     let [fault] = &faults[..] else {
         panic!("one thread is at fault: {faults:?}")
@@ -285,7 +285,7 @@ fn faulting_functions_end() -> TestResult {
     let faults = bench
         .host
         .continued_after
-        .ok_or("faults are passed over")?
+        .ok_or("faults end the launch")?
         .into_inner()?;
     assert_eq!(faults.len(), 6);
     assert!(

@@ -165,7 +165,7 @@ fn parameters_are_laid_out_by_alignment() -> TestResult {
 }",
         128,
     );
-    let kernel = bench.program.kernel("main").ok_or("it is there")?;
+    let kernel = bench.program.kernel("main").ok_or("no kernel `main`")?;
     let layout: Vec<_> = kernel.params.iter().map(|p| (p.offset, p.size)).collect();
     assert_eq!(
         (layout, kernel.param_size),

@@ -57,7 +57,7 @@ fn checked(text: &str) -> Bench {
 /// Runs two warps of a kernel that fails.
 fn report(text: &str) -> TestResult<Box<Report>> {
     let outcome = checked(text).launch(1, 64);
-    Ok(outcome.err().ok_or("the kernel fails")?)
+    Ok(outcome.err().ok_or("the kernel succeeded")?)
 }
 
 /// A race names both accesses with their lines, the inlined function, the variable and the names in C++.
@@ -135,7 +135,7 @@ fn calls_are_reported() -> TestResult {
     ret;
 }";
     let fault = Bench::new(text, 4096).launch(1, 1).err();
-    let text = format!("{:#}", fault.ok_or("the store is past the end")?);
+    let text = format!("{:#}", fault.ok_or("no fault")?);
     let address = format!("{:#x}", BASE + 4096);
     assert_eq!(
         text.replace(&address, "P"),
@@ -165,7 +165,7 @@ fn cluster_address_names_the_block() -> TestResult {
         let mut bench = Bench::body(&body, 4096);
         bench.cluster = [2, 1, 1];
         let outcome = bench.launch_with([2, 1, 1], [1, 1, 1], &BASE.to_le_bytes());
-        let text = outcome.err().ok_or("the access is illegal")?.to_string();
+        let text = outcome.err().ok_or("no fault")?.to_string();
         assert!(text.contains(expected), "{text}");
     }
     Ok(())
@@ -184,7 +184,7 @@ fn module_variable_is_named() -> TestResult {
     st.global.u32 [%d1+20], %r1;
     ret;
 }";
-    let report = checked(text).launch(1, 2).err().ok_or("the threads race")?;
+    let report = checked(text).launch(1, 2).err().ok_or("no race reported")?;
     let access = format!("4-byte write at {:#x} in `counters[2][1]`", BASE + 4116);
     assert!(report.to_string().contains(&access), "{report}");
     Ok(())

@@ -17,7 +17,7 @@ fn stopped(body: &str, limits: Limits, block: u32) -> TestResult<Box<Report>> {
     let mut bench = Bench::body(body, 4096);
     bench.limits = limits;
     let outcome = bench.launch(1, block);
-    Ok(outcome.err().ok_or("the launch ends")?)
+    Ok(outcome.err().ok_or("the launch succeeded")?)
 }
 
 /// An endless loop is stopped after the instructions of the budget, and the report names the loop.

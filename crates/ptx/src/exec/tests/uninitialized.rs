@@ -35,7 +35,7 @@ fn uninitialized_read_report() -> TestResult {
         ([0; 3], [32, 0, 0], 20)
     );
     assert_eq!(fault.loaded_at.as_ref().map(|load| load.line), Some(19));
-    let access = fault.access.ok_or("an access failed")?;
+    let access = fault.access.ok_or("no failed access")?;
     assert_eq!(
         (access.address, access.size, access.write),
         (BASE + 512, 4, false)
@@ -265,7 +265,7 @@ fn each_warp_is_counted_once() -> TestResult {
     let faults = bench
         .host
         .continued_after
-        .ok_or("faults are passed over")?
+        .ok_or("faults end the launch")?
         .into_inner()?;
     assert_eq!(
         faults

@@ -39,7 +39,7 @@ fn launch_race_names_the_lane() -> TestResult {
         (report.kind, report.thread),
         (ReportKind::StreamRace, [21, 0, 0])
     );
-    let access = report.access.ok_or("a store")?;
+    let access = report.access.ok_or("no access in the report")?;
     assert_eq!(
         (access.address, access.size, access.write),
         (BASE + 4 * 21, 4, true)

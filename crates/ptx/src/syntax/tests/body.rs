@@ -14,7 +14,7 @@ fn labels_precede_instructions() -> TestResult {
         .map(|label| (module.text(label.name), label.instruction))
         .collect();
     assert_eq!(locations, [("L1", 1), ("L2", 2), ("L3", 2), ("L4", 3)]);
-    let instructions = function.body.as_ref().ok_or("defined")?;
+    let instructions = function.body.as_ref().ok_or("no function body")?;
     assert_eq!(instructions[0].operands, [Operand::Label(LabelId(1))]);
     assert_eq!(instructions[2].operands, [Operand::Label(LabelId(0))]);
     Ok(())
@@ -53,7 +53,7 @@ fn branch_targets_may_follow() -> TestResult {
         .map(|id| function.labels[id.0 as usize].instruction)
         .collect();
     assert_eq!(targets, [1, 2, 1]);
-    let brx = &function.body.as_ref().ok_or("defined")?[0];
+    let brx = &function.body.as_ref().ok_or("no function body")?[0];
     assert!(matches!(brx.operands[1], Operand::BranchTargets(_)));
     Ok(())
 }
@@ -65,7 +65,10 @@ fn direct_calls() -> TestResult {
     let module = module(&format!(
         "{CALLEE}.func f() {{ .param .b32 x; .param .align 4 .b8 y[12]; .param .b32 z; call.uni (z), g, (x, y); call h; call h, (); }}"
     ));
-    let instructions = module.functions[2].body.as_ref().ok_or("defined")?;
+    let instructions = module.functions[2]
+        .body
+        .as_ref()
+        .ok_or("no function body")?;
     let Operand::Call(call) = &instructions[0].operands[0] else {
         panic!("{instructions:?}")
     };

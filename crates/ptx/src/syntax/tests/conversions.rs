@@ -262,10 +262,8 @@ fn arithmetic_suffixes() -> TestResult {
         .iter()
         .flat_map(|(names, _)| names.split_whitespace());
     for name in names {
-        let (form, count) = name
-            .split_once('/')
-            .ok_or("each has the number of its operands")?;
-        let (opcode, scalar) = form.split_once('.').ok_or("each has a type")?;
+        let (form, count) = name.split_once('/').ok_or("no operand count")?;
+        let (opcode, scalar) = form.split_once('.').ok_or("no type suffix")?;
         let of_integers = scalar.starts_with(['s', 'u']) && opcode != "sub" && opcode != "add";
         for (rounding, flags) in ROUNDINGS[..5]
             .iter()

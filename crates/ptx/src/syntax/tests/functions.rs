@@ -47,10 +47,13 @@ fn parameters_carry_their_layout() -> TestResult {
         (function.variables[0].size, function.variables[0].align),
         (24, 8)
     );
-    let pointer = function.variables[1].pointer.ok_or("declared .ptr")?;
+    let pointer = function.variables[1].pointer.ok_or("no `.ptr` attribute")?;
     assert_eq!((pointer.space, pointer.align), (Some(Space::Global), 16));
     assert_eq!(
-        function.variables[2].pointer.ok_or("declared .ptr")?.space,
+        function.variables[2]
+            .pointer
+            .ok_or("no `.ptr` attribute")?
+            .space,
         None
     );
     assert_eq!(function.parameters.len(), 3);

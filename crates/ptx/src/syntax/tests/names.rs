@@ -6,7 +6,10 @@ use crate::syntax::{Integer, Operand, RegisterId, ScalarType, SpecialRegister};
 
 fn sources(text: &str) -> TestResult<Vec<Operand>> {
     let module = body(text);
-    let instructions = module.functions[0].body.as_ref().ok_or("defined")?;
+    let instructions = module.functions[0]
+        .body
+        .as_ref()
+        .ok_or("no function body")?;
     Ok(instructions
         .iter()
         .map(|instruction| instruction.operands[1].clone())
@@ -97,7 +100,7 @@ fn register_ids_index_the_list() -> TestResult {
         ".func f() { .reg .v4 .f32 v; .reg .pred p, q<2>; mov.f32 v.y, v.w; mov.pred p, q1; ret; }",
     );
     let function = &module.functions[0];
-    let instructions = function.body.as_ref().ok_or("defined")?;
+    let instructions = function.body.as_ref().ok_or("no function body")?;
     assert_eq!(
         instructions[0].operands,
         [

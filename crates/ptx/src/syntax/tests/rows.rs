@@ -17,7 +17,7 @@ fn error(declared: &str, instruction: &str) -> Option<String> {
 fn check(text: &str) -> TestResult {
     let (accepted, refused) = text
         .split_once("\n\n")
-        .ok_or("an empty line is between both")?;
+        .ok_or("no empty line between accepted and refused forms")?;
     for line in accepted.lines().filter(|line| !line.is_empty()) {
         assert_eq!(error("", line), None, "{line}");
     }

@@ -268,7 +268,7 @@ pub(super) fn iamax<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<(
     let n = sizes(random).0;
     let x = RandomVector::<T>::new(random, &stream, n)?;
     let size = |row: usize| x.host.at(row, 0).l1_norm();
-    let actual = blas.index_of_max(x.view()?)?.expect("there is an element");
+    let actual = blas.index_of_max(x.view()?)?.expect("no index");
     assert!(
         (0..n).all(|row| size(row) <= size(actual) + 1e-6),
         "iamax: {actual}"
@@ -281,7 +281,7 @@ pub(super) fn iamin<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<(
     let n = sizes(random).0;
     let x = RandomVector::<T>::new(random, &stream, n)?;
     let size = |row: usize| x.host.at(row, 0).l1_norm();
-    let actual = blas.index_of_min(x.view()?)?.expect("there is an element");
+    let actual = blas.index_of_min(x.view()?)?.expect("no index");
     assert!(
         (0..n).all(|row| size(row) >= size(actual) - 1e-6),
         "iamin: {actual}"

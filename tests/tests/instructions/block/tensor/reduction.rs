@@ -240,7 +240,7 @@ fn tensor_reductions() -> Vec<BlockForm> {
                 let number = NAMES
                     .iter()
                     .position(|name| *name == kind)
-                    .expect("it is a type of tensors");
+                    .expect("unknown tensor type");
                 let wanted = Wanted {
                     kind: number,
                     rank,

@@ -121,7 +121,7 @@ fn package_per_version() {
     let finding = findings
         .iter()
         .find(|finding| finding.check == "libraries")
-        .expect("it is reported");
+        .expect("no finding `libraries`");
     assert!(
         finding.fixes[0].contains("nvidia-curand`")
             && finding.fixes[0].contains("nvidia-curand-cu12`"),

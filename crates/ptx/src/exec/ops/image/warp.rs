@@ -293,7 +293,7 @@ mod tests {
                 };
                 let expected = texture
                     .sample(geometry, &point, &mut read)
-                    .expect("it is inside");
+                    .expect("sampled outside of the image");
                 let texel = texels.map(|channel| channel[lane]);
                 for (bits, expected) in texel.into_iter().zip(expected) {
                     let are_nan = [bits, expected].map(|bits| f32::from_bits(bits).is_nan());
