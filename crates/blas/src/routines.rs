@@ -8,7 +8,7 @@ use std::ffi::c_void;
 use curium_sys::library_call as call;
 use num_complex::{Complex32, Complex64};
 
-use crate::error::Result;
+use crate::error::{Error, Result, ShapeError};
 use crate::sys::{
     Api, cublasDiagType_t, cublasFillMode_t, cublasHandle_t, cublasOperation_t, cublasSideMode_t,
 };
@@ -42,25 +42,25 @@ macro_rules! is_narrow {
 
 /// The argument as the function takes it.
 macro_rules! pass {
-    (dim $value:ident) => {
-        $value as _
+    ($name:ident dim $value:ident) => {
+        convert_size(stringify!($name), $value)?
     };
-    (stride $value:ident) => {
-        $value as _
+    ($name:ident stride $value:ident) => {
+        convert_size(stringify!($name), $value)?
     };
-    (operation $value:ident) => {
+    ($name:ident operation $value:ident) => {
         $value
     };
-    (fill $value:ident) => {
+    ($name:ident fill $value:ident) => {
         $value
     };
-    (diagonal $value:ident) => {
+    ($name:ident diagonal $value:ident) => {
         $value
     };
-    (side $value:ident) => {
+    ($name:ident side $value:ident) => {
         $value
     };
-    ($pointer:ident $value:ident) => {
+    ($name:ident $pointer:ident $value:ident) => {
         $value.cast()
     };
 }
@@ -109,10 +109,10 @@ macro_rules! implement {
                 unsafe fn $name(api: &Api, handle: cublasHandle_t, $($parameter: kind!($kind)),*) -> Result<()> {
                     if true $(&& is_narrow!($kind $parameter))* {
                         // SAFETY: the contract of this method is that of the C function, and every size fits.
-                        return unsafe { call!(api, $narrow(handle, $(pass!($kind $parameter)),*)) };
+                        return unsafe { call!(api, $narrow(handle, $(pass!($name $kind $parameter)),*)) };
                     }
                     // SAFETY: the contract of this method is that of the C function.
-                    unsafe { call!(api, $wide(handle, $(pass!($kind $parameter)),*)) }
+                    unsafe { call!(api, $wide(handle, $(pass!($name $kind $parameter)),*)) }
                 }
             )*
         }
@@ -120,3 +120,31 @@ macro_rules! implement {
 }
 
 for_each_routine!(routines);
+
+/// Converts a size to the type of the parameter. A routine may have functions with 32-bit sizes only.
+#[inline]
+fn convert_size<T: TryFrom<usize>>(routine: &'static str, size: usize) -> Result<T> {
+    T::try_from(size).map_err(|_| size_is_too_large(routine, size))
+}
+
+#[cold]
+fn size_is_too_large(routine: &'static str, size: usize) -> Error {
+    ShapeError::refused(routine, format!("a size is too large for cuBLAS ({size})"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn size_beyond_the_parameter_is_refused() -> Result<()> {
+        let size = 1 << 32;
+        assert_eq!(convert_size::<i64>("gemv", size)?, 1 << 32);
+        let error = convert_size::<i32>("tpttr", size).expect_err("2^32 fitted into 32 bits");
+        assert_eq!(
+            error.to_string(),
+            "tpttr: a size is too large for cuBLAS (4294967296)"
+        );
+        Ok(())
+    }
+}

@@ -1,4 +1,4 @@
-//! Error codes and effects that the driver's documentation does not specify, observed on an H100 with direct calls. The
+//! Error codes and effects that the driver's documentation does not specify, observed on an H100 and an H200 with direct calls. The
 //! simulator must match them.
 
 /// The code that a driver call returned.

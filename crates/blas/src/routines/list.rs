@@ -6,7 +6,8 @@
 /// parameters in the wrong order, fail the contract tests.
 ///
 /// An entry lists the parameters of the routine with their kinds, and for each element type two functions: one with 32-bit sizes, and
-/// one with 64-bit sizes (since CUDA 12.0). A routine without sizes lists its only function twice. Routines under `every` exist for
+/// one with 64-bit sizes (since CUDA 12.0). A routine without sizes, or with 32-bit sizes only, lists its only
+/// function twice: sizes that the function cannot take are refused. Routines under `every` exist for
 /// `f32`, `f64`, `Complex32` and `Complex64`, those under `real` for `f32` and `f64`.
 ///
 /// | kind | parameter |
