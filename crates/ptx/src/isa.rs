@@ -1,11 +1,20 @@
-//! Definitions of instructions that compute a result from registers.
+//! Definitions of instructions that compute a result from registers, including comparisons and conversions.
 //!
 //! A [`Definition`] is the only description of its instruction: the parser finds it by its name, the front end checks the operands and
 //! suffixes against its forms, and the lowering selects the handler of the form. Other instructions are rows of the table of opcodes, with
-//! methods for each of these.
+//! methods for each of these:
+//!
+//! - `mov`, whose operands are also special registers, addresses of variables and functions, and vectors that are packed or unpacked;
+//! - loads, stores and atomics, whose suffixes depend on the state space, the order and the scope, and which are lowered to several ops: checks,
+//!   and one op for each element;
+//! - video instructions, whose operands have selectors of bytes and halves, and whose types combine freely. One interpreter of their parameters
+//!   computes all of them;
+//! - control flow, and instructions of whole warps and blocks.
 
 mod arithmetic;
 mod bits;
+mod comparison;
+mod conversion;
 mod extremes;
 mod functions;
 mod logic;
@@ -20,12 +29,14 @@ use std::sync::LazyLock;
 use crate::exec::check::definedness::Propagation;
 use crate::exec::machine::op::Handler;
 use crate::exec::ops::handler::superinstruction::Operation as Step;
-use crate::syntax::ScalarType;
+use crate::syntax::{Compare, ScalarType};
 
 /// The definitions, by family.
 const FAMILIES: &[&[Definition]] = &[
     arithmetic::DEFINITIONS,
     bits::DEFINITIONS,
+    comparison::DEFINITIONS,
+    conversion::DEFINITIONS,
     extremes::DEFINITIONS,
     functions::DEFINITIONS,
     logic::DEFINITIONS,
@@ -55,15 +66,18 @@ pub(crate) struct Definition {
 pub(crate) struct Form {
     /// The operands, separated by spaces. The result is the first.
     ///
-    /// `t` and `u` have the first and the second type, `n` has the second and is converted to the first, `w` has twice the width of the
-    /// first, `r` is an integer of 32 bits, `b` is one that is below 256 if it is a constant, `i` is an integer constant and `p` a
-    /// predicate. A result `_t` may be discarded, and `_t|p` is followed by a predicate. `m` is no operand of the instruction: the handler
-    /// receives the rounding, flushing and saturation as its last source.
+    /// `t` and `u` have the first and the second type; the registers of `t+` and `u+` may be wider. `n` has the second type and is converted
+    /// to the first, `u4` is a vector of four of the second, `w` has twice the width of the first, `x` has 32 bits, `r` is an integer of 32
+    /// bits, `b` is one that is below 256 if it is a constant, `i` is an integer constant and `p` a predicate, of which the handler also
+    /// receives the negation. A result `_t` may be discarded, `_t|p` is followed by a predicate, and `p|p` is one or two predicates.
+    ///
+    /// The last source of the handler may be no operand of the instruction: `m` is the rounding, flushing and saturation, and `c` describes
+    /// a conversion.
     pub(crate) operands: &'static str,
-    /// The suffixes, as in the ISA manual: `{.ftz}` may be absent, and `.rnd` is one of `.rn`, `.rz`, `.rm` and `.rp`. Spaces separate
-    /// alternatives. Their order in the instruction is irrelevant.
+    /// The suffixes, as in the ISA manual: `{.ftz}` may be absent, `.and|or` is one of two, `.rnd` is one of `.rn`, `.rz`, `.rm` and `.rp`,
+    /// and `.irnd` one of `.rni`, `.rzi`, `.rmi` and `.rpi`. Spaces separate alternatives. Their order in the instruction is irrelevant.
     pub(crate) suffixes: &'static str,
-    /// The types. Spaces separate alternatives.
+    /// The types. Spaces separate alternatives, and `f16|f32.s32` is `f16.s32 f32.s32`.
     pub(crate) types: &'static str,
     pub(crate) run: Run,
     /// The propagation of undefined bytes.
@@ -79,8 +93,15 @@ pub(crate) struct Form {
 pub(crate) enum Run {
     /// A handler whose operands are those of the form.
     Handler(fn() -> Handler),
-    /// Such a handler for each of the types.
+    /// Such a handler for each of the first types.
     Typed(fn(ScalarType) -> Option<Handler>),
+    /// Such a handler for each pair of types.
+    Converting(fn(ScalarType, ScalarType) -> Option<Handler>),
+    /// Two handlers, of which the second has the next two elements of a vector, the other sources, and the result of the first.
+    Quad(fn() -> [Handler; 2]),
+    /// A handler of a comparison for each relation and type. The argument is `true` if it flushes subnormals. Packed numbers are compared
+    /// one by one.
+    Comparison(fn(Compare, ScalarType, bool) -> Option<Handler>),
     /// Arithmetic with the carry flag.
     Extended(Extended),
     /// A handler of a comparison, whose result is a predicate.
@@ -119,6 +140,13 @@ impl Definition {
     /// Returns the definition of an instruction by its name.
     pub(crate) fn find(name: &str) -> Option<&'static Self> {
         BY_NAME.get(name).copied()
+    }
+
+    /// Returns `true` if the instruction compares its sources.
+    pub(crate) fn compares(&self) -> bool {
+        self.forms
+            .iter()
+            .any(|form| matches!(form.run, Run::Comparison(_)))
     }
 }
 
@@ -159,16 +187,26 @@ impl fmt::Display for Definition {
 pub(crate) enum OperandKind {
     /// `t`
     First,
+    /// `t+`
+    WideFirst,
     /// `_t`
     Discardable,
     /// `_t|p`
     Tested,
+    /// `p|p`
+    Predicates,
     /// `u`
     Second,
+    /// `u+`
+    WideSecond,
+    /// `u4`
+    Four,
     /// `n`
     Narrow,
     /// `w`
     Wide,
+    /// `x`
+    Bits,
     /// `r`
     Word,
     /// `b`
@@ -183,11 +221,16 @@ impl OperandKind {
     fn parse(word: &str) -> Option<Self> {
         Some(match word {
             "t" => Self::First,
+            "t+" => Self::WideFirst,
             "_t" => Self::Discardable,
             "_t|p" => Self::Tested,
+            "p|p" => Self::Predicates,
             "u" => Self::Second,
+            "u+" => Self::WideSecond,
+            "u4" => Self::Four,
             "n" => Self::Narrow,
             "w" => Self::Wide,
+            "x" => Self::Bits,
             "r" => Self::Word,
             "b" => Self::Byte,
             "i" => Self::Constant,
@@ -199,12 +242,18 @@ impl OperandKind {
     /// Returns the type of the operand in an instruction with these types.
     pub(crate) fn scalar(self, first: ScalarType, second: Option<ScalarType>) -> ScalarType {
         match self {
-            Self::First | Self::Discardable | Self::Tested => first,
-            Self::Second | Self::Narrow => second.unwrap_or(first),
+            Self::First | Self::WideFirst | Self::Discardable | Self::Tested => first,
+            Self::Second | Self::WideSecond | Self::Four | Self::Narrow => second.unwrap_or(first),
             Self::Wide => widened(first).unwrap_or(first),
+            Self::Bits => ScalarType::B32,
             Self::Word | Self::Byte | Self::Constant => ScalarType::U32,
-            Self::Predicate => ScalarType::Pred,
+            Self::Predicate | Self::Predicates => ScalarType::Pred,
         }
+    }
+
+    /// Returns `true` if a register may be wider than the type.
+    pub(crate) fn may_be_wider(self) -> bool {
+        matches!(self, Self::WideFirst | Self::WideSecond)
     }
 }
 
@@ -217,6 +266,11 @@ impl Form {
     /// Returns `true` if the handler receives the rounding, flushing and saturation.
     pub(crate) fn has_mode(&self) -> bool {
         self.operands.ends_with('m')
+    }
+
+    /// Returns `true` if the handler receives the description of a conversion.
+    pub(crate) fn has_conversion(&self) -> bool {
+        self.operands.ends_with('c')
     }
 
     /// Sets the propagation of undefined bytes, which is [`Propagation::All`] otherwise.

@@ -1,8 +1,9 @@
 //! Selections and tests of values.
 
 use super::{Definition, Form, Run, typed, with_run};
+use crate::exec::check::definedness::Propagation;
 use crate::exec::machine::op::Handler;
-use crate::exec::ops::handler::{compare, ternary};
+use crate::exec::ops::handler::{compare, select, ternary};
 use crate::exec::values::float::flush;
 
 /// Selects a handler by the size of a register. `T` stands for its bits in the body.
@@ -21,6 +22,12 @@ macro_rules! by_size {
 }
 
 pub(super) const DEFINITIONS: &[Definition] = &[
+    Definition {
+        name: "selp",
+        requires: &[],
+        forms: &[typed("t t t p", "", VALUES, by_size!(T => select::<T>()))
+            .undefined(Propagation::Select)],
+    },
     Definition {
         name: "slct",
         requires: &[],
@@ -74,12 +81,12 @@ pub(super) const DEFINITIONS: &[Definition] = &[
     },
 ];
 
+/// The types of `selp`.
+const VALUES: &str = "b16 u16 s16 b32 u32 s32 b64 u64 s64 f32 f64";
 /// The types of `slct` by the sign of an integer.
-const BY_INTEGER: &str =
-    "b16.s32 u16.s32 s16.s32 b32.s32 u32.s32 s32.s32 b64.s32 u64.s32 s64.s32 f32.s32 f64.s32";
+const BY_INTEGER: &str = "b16|u16|s16|b32|u32|s32|b64|u64|s64|f32|f64.s32";
 /// The types of `slct` by the sign of a floating-point number.
-const BY_FLOAT: &str =
-    "b16.f32 u16.f32 s16.f32 b32.f32 u32.f32 s32.f32 b64.f32 u64.f32 s64.f32 f32.f32 f64.f32";
+const BY_FLOAT: &str = "b16|u16|s16|b32|u32|s32|b64|u64|s64|f32|f64.f32";
 
 /// Creates a form of `testp`.
 const fn test(suffixes: &'static str, types: &'static str, handler: fn() -> Handler) -> Form {

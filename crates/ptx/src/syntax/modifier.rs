@@ -78,15 +78,10 @@ pub(crate) enum Modifier {
 impl Modifier {
     /// Returns the suffix `text`, without its dot, of an instruction with that opcode.
     pub(super) fn parse(text: &str, opcode: Opcode) -> Option<Self> {
-        if matches!(
-            opcode,
-            Opcode::Set | Opcode::Setp | Opcode::Vset | Opcode::Vset2 | Opcode::Vset4
-        ) {
-            match text {
-                "lo" => return Some(Self::Compare(Compare::Lower)),
-                "hi" => return Some(Self::Compare(Compare::Higher)),
-                _ => {}
-            }
+        match text {
+            "lo" if opcode.compares() => return Some(Self::Compare(Compare::Lower)),
+            "hi" if opcode.compares() => return Some(Self::Compare(Compare::Higher)),
+            _ => {}
         }
         spelling::MODIFIERS
             .get(text)

@@ -45,18 +45,6 @@ macro_rules! for_each_opcode {
                 "8.6 sm_90: .async.bulk.shared::cta.global.mbarrier::complete_tx::bytes"
                 "9.2 sm_90: .async.bulk.ignore_oob";
             Createpolicy "createpolicy" any_form create_policy none result_flow "7.4 sm_80";
-            Cvt "cvt" convert convert none conversion_flow
-                "6.0 sm_70: .satfinite"
-                "6.5 sm_72: .pack"
-                "6.5 sm_75: .s2 .u2"
-                "7.0 sm_80: .f16x2.f32"
-                "7.8 sm_89: .e4m3x2 .e5m2x2"
-                "7.8 sm_90: .f16.bf16 .f64.bf16 .rn.tf32 .rz.tf32"
-                "7.8 sm_90: .s8.bf16 .s16.bf16 .s32.bf16 .s64.bf16 .u8.bf16 .u16.bf16 .u32.bf16 .u64.bf16"
-                "8.1: .satfinite.f16.f32 .satfinite.f16x2.f32"
-                "8.1 sm_80: .satfinite.bf16.f32 .satfinite.bf16x2.f32 .satfinite.tf32"
-                "8.6 sm_100: .rn.satfinite.tf32 .rz.satfinite.tf32 .ue8m0x2"
-                "8.7 sm_100: .rs";
             Cvta "cvta" convert_address convert_address none result_flow "7.7 sm_70: .param" "7.8: .shared::cta";
             Discard "discard" any_form hint none no_flow "7.4 sm_80";
             Elect "elect" any_form elect warp_sync vote_flow "8.0 sm_90";
@@ -115,12 +103,7 @@ macro_rules! for_each_opcode {
                 "8.7 sm_100: .async.gpu .async.sys";
             Redux "redux" any_form warp_wide warp_sync vote_flow "7.0 sm_80" "8.6 sm_100a: .f32";
             Ret "ret" nothing flow none no_flow;
-            Selp "selp" select select none select_flow;
-            Set "set" set set none result_flow
-                "6.5 sm_53: .s16.f16 .s32.f16 .s32.f16x2 .u16.f16 .u32.f16 .u32.f16x2"
-                "7.8 sm_90: .bf16 .bf16x2";
             Setmaxnreg "setmaxnreg" any_form hint none no_flow "8.0 sm_90";
-            Setp "setp" compare set_predicate none comparison_flow "7.8 sm_90: .bf16 .bf16x2";
             Shfl "shfl" shuffle warp_wide warp_sync shuffle_flow "6.0 sm_30: .sync";
             St "st" store any_store none store_flow
                 "7.8: .shared::cta"
@@ -252,6 +235,15 @@ impl Opcode {
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         let defined = Definition::all().map(Self::Defined);
         OPCODES.iter().map(|entry| entry.1).chain(defined)
+    }
+
+    /// Returns `true` if the instruction compares, so that `.lo` and `.hi` are relations.
+    pub(crate) fn compares(self) -> bool {
+        match self {
+            Self::Vset | Self::Vset2 | Self::Vset4 => true,
+            Self::Defined(definition) => definition.compares(),
+            _ => false,
+        }
     }
 
     /// Returns the opcode spelled `text`.

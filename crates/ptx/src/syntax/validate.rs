@@ -6,9 +6,7 @@
 
 mod asynchronous;
 mod barrier_object;
-mod comparison;
 mod control;
-mod conversion;
 mod data;
 mod defined;
 mod memory;
@@ -69,8 +67,6 @@ pub(super) struct Context<'p> {
 
 /// The error of atomics without an operation.
 const MISSING_OPERATION: &str = "missing operation, such as '.add'";
-/// The error of instructions that require a rounding to a floating-point type.
-const MISSING_ROUNDING: &str = "missing rounding, such as '.rn'";
 
 /// The relation of a register's width to the type of the instruction.
 #[derive(Clone, Copy, PartialEq, Eq)]

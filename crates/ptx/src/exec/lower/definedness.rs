@@ -75,13 +75,39 @@ impl Lowerer<'_> {
         };
         let form = parsed.form;
         let flow = match operands {
+            [result, source] if matches!(form.undefined, Propagation::Bytes { .. }) => {
+                self.converted(instruction, result, source)
+            }
             [result, a, b] if form.cancels && a == b => self.defined(std::slice::from_ref(result)),
             [result, sources @ ..] if form.undefined == Propagation::All => {
                 self.spread(Propagation::All, std::slice::from_ref(result), sources)
             }
-            _ => self.chosen(form.undefined, operands, scalar(instruction)),
+            _ => {
+                let propagation = match form.undefined {
+                    Propagation::Compare(_) => Propagation::Compare(decisive(instruction)),
+                    other => other,
+                };
+                self.chosen(propagation, operands, scalar(instruction))
+            }
         };
         flow.into()
+    }
+
+    /// A conversion between integers, which keeps or extends the bytes.
+    fn converted(&self, instruction: &Instruction, result: &Operand, source: &Operand) -> Flow {
+        let from = instruction.types().nth(1).unwrap_or(ScalarType::B64);
+        let source = self.value(source).map(|value| Source {
+            value,
+            bytes: from.bytes().min(scalar(instruction).bytes()) as u32,
+        });
+        Flow {
+            propagation: Propagation::Bytes {
+                signed: from.class() == ScalarClass::Signed,
+            },
+            sources: source.into_iter().collect(),
+            destinations: self.parts(result, WHOLE),
+            ..nothing()
+        }
     }
 
     /// An instruction whose results depend on all other operands.
@@ -291,63 +317,6 @@ impl Lowerer<'_> {
         .into()
     }
 
-    /// `cvt`
-    fn conversion_flow(&self, instruction: &Instruction) -> Flows {
-        let types: Vec<ScalarType> = instruction.types().collect();
-        let ([to, from], [destination, source], 2) = (
-            &types[..],
-            &instruction.operands[..],
-            instruction.modifiers.len(),
-        ) else {
-            return self.result_flow(instruction);
-        };
-        if types
-            .iter()
-            .any(|scalar| scalar.class() == ScalarClass::Float)
-        {
-            return self.result_flow(instruction);
-        }
-        let signed = from.class() == ScalarClass::Signed;
-        let value = self.value(source).map(|value| Source {
-            value,
-            bytes: from.bytes().min(to.bytes()) as u32,
-        });
-        Flow {
-            propagation: Propagation::Bytes { signed },
-            sources: value.into_iter().collect(),
-            destinations: self.parts(destination, WHOLE),
-            ..nothing()
-        }
-        .into()
-    }
-
-    /// `setp`
-    fn comparison_flow(&self, instruction: &Instruction) -> Flows {
-        let decides = if instruction.has_operation(Operation::And) {
-            Some(false)
-        } else if instruction.has_operation(Operation::Or) {
-            Some(true)
-        } else {
-            None
-        };
-        self.chosen(
-            Propagation::Compare(decides),
-            &instruction.operands,
-            scalar(instruction),
-        )
-        .into()
-    }
-
-    /// `selp`
-    fn select_flow(&self, instruction: &Instruction) -> Flows {
-        self.chosen(
-            Propagation::Select,
-            &instruction.operands,
-            scalar(instruction),
-        )
-        .into()
-    }
-
     /// `shfl`
     fn shuffle_flow(&self, instruction: &Instruction) -> Flows {
         let [destination, sources @ .., members] = &instruction.operands[..] else {
@@ -539,6 +508,17 @@ fn part_bytes(operand: &Operand, other: &Operand, scalar: ScalarType) -> u32 {
             scalar.bytes() as u32 / parts.len().max(1) as u32
         }
         _ => scalar.bytes() as u32,
+    }
+}
+
+/// Returns the value of the combined predicate that alone determines the result of a comparison, if there is one.
+fn decisive(instruction: &Instruction) -> Option<bool> {
+    if instruction.has_operation(Operation::And) {
+        Some(false)
+    } else if instruction.has_operation(Operation::Or) {
+        Some(true)
+    } else {
+        None
     }
 }
 

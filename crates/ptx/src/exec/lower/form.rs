@@ -5,11 +5,14 @@ use super::function::Lowerer;
 use crate::exec::machine::op::{Handler, Role};
 use crate::exec::ops::handler::NO_REGISTER;
 use crate::exec::ops::handler::moves::widen_half;
-use crate::exec::values::exact::Rounding;
+use crate::exec::values::convert::{Conversion, Target};
+use crate::exec::values::exact::{BF16, F16, F32, F64, Rounding};
 use crate::exec::values::float::Mode;
+use crate::exec::values::lane::Lane as _;
 use crate::isa::{OperandKind, Run};
 use crate::syntax::{
-    Instruction, Keyword, Modifier, Operand, ParsedForm, Rounding as Written, ScalarType,
+    Instruction, Keyword, Modifier, Operand, ParsedForm, Rounding as Written, ScalarClass,
+    ScalarType,
 };
 
 impl Lowerer<'_> {
@@ -25,6 +28,17 @@ impl Lowerer<'_> {
                 let handler = handler.ok_or_else(|| Refusal::form(instruction))?;
                 self.computation(instruction, parsed, handler)
             }
+            Run::Converting(handler) => {
+                let types = instruction.form_types();
+                let handler = types.and_then(|types| handler(types.first, types.second?));
+                let handler = handler.ok_or_else(|| Refusal::form(instruction))?;
+                self.computation(instruction, parsed, handler)
+            }
+            Run::Quad(handlers) => self.convert_four(instruction, handlers()),
+            Run::Comparison(handler) if parsed.operands[0] == OperandKind::First => {
+                self.set(instruction, handler)
+            }
+            Run::Comparison(handler) => self.set_predicate(instruction, handler),
             Run::Extended(extended) => self.extended(instruction, extended),
             Run::Test(handler) => self.test(instruction, handler()),
             Run::Predicates(logic) => self.predicate_logic(instruction, logic),
@@ -39,8 +53,8 @@ impl Lowerer<'_> {
         parsed: &ParsedForm,
         run: Handler,
     ) -> Lowered {
-        let (Some((first, second)), Some((result, sources)), Some((result_kind, kinds))) = (
-            instruction.pair_of_types(),
+        let (Some(types), Some((result, sources)), Some((result_kind, kinds))) = (
+            instruction.form_types(),
             instruction.operands.split_first(),
             parsed.operands.split_first(),
         ) else {
@@ -48,19 +62,26 @@ impl Lowerer<'_> {
         };
         let mut rows = Vec::with_capacity(4);
         for (source, kind) in sources.iter().zip(kinds) {
-            let scalar = kind.scalar(first, second);
-            rows.push(match kind {
-                OperandKind::Narrow => self.widened(instruction, source, scalar)?,
-                _ => self.source(source, scalar)?,
-            });
+            let scalar = kind.scalar(types.first, types.second);
+            match kind {
+                OperandKind::Narrow => rows.push(self.widened(instruction, source, scalar)?),
+                OperandKind::Predicate => {
+                    rows.extend(<[u32; 2]>::from(self.predicate_source(source)?))
+                }
+                _ => rows.push(self.source(source, scalar)?),
+            }
         }
         let form = parsed.form;
         if form.has_mode() {
             let mode = mode(instruction).ok_or_else(|| Refusal::form(instruction))?;
             rows.push(self.word(mode.bits()));
         }
+        if form.has_conversion() {
+            let conversion = conversion(instruction).ok_or_else(|| Refusal::form(instruction))?;
+            rows.push(self.word(conversion.into_raw()));
+        }
         rows.resize(4, 0);
-        let d = self.destination(result, result_kind.scalar(first, second))?;
+        let d = self.destination(result, result_kind.scalar(types.first, types.second))?;
         let op = self.emit(run, d, [rows[0], rows[1], rows[2]]);
         op.e = rows[3];
         if let Some(step) = form.step {
@@ -81,6 +102,26 @@ impl Lowerer<'_> {
         let run = widen_half(narrow).ok_or_else(|| Refusal::scalar(instruction, narrow))?;
         self.emit(run, row, [a, 0, 0]);
         Ok(row)
+    }
+
+    /// Lowers a conversion of four f32 with the first handler for the first two, and the second for the last two.
+    fn convert_four(&mut self, instruction: &Instruction, handlers: [Handler; 2]) -> Lowered {
+        let [destination, Operand::Vector(elements), random] = &instruction.operands[..] else {
+            return Err(Refusal::form(instruction));
+        };
+        let mut rows = Vec::with_capacity(4);
+        for element in elements {
+            rows.push(self.source(element, ScalarType::F32)?);
+        }
+        let [a, b, c, d] = rows[..] else {
+            return Err(Refusal::form(instruction));
+        };
+        let random = self.source(random, ScalarType::B32)?;
+        let above = self.new_word();
+        self.emit(handlers[0], above, [a, b, random]);
+        let result = self.destination(destination, ScalarType::B32)?;
+        self.emit(handlers[1], result, [c, d, random]).e = above;
+        Ok(())
     }
 
     /// Lowers a test of one value, whose handler compares it with itself.
@@ -116,4 +157,41 @@ fn mode(instruction: &Instruction) -> Option<Mode> {
         mode = mode.with_zeroed_out_of_bounds();
     }
     Some(mode)
+}
+
+/// Returns the target, rounding and saturation of a conversion.
+fn conversion(instruction: &Instruction) -> Option<Conversion> {
+    let types = instruction.form_types()?;
+    let written = instruction.rounding();
+    let (rounding, is_integral) = match written {
+        // A conversion without a rounding is exact, or between integers.
+        None | Some(Written::Zero) => (Rounding::Zero, false),
+        Some(Written::NearestEven) => (Rounding::Nearest, false),
+        Some(Written::Down) => (Rounding::Down, false),
+        Some(Written::Up) => (Rounding::Up, false),
+        Some(Written::IntegerZero) => (Rounding::Zero, true),
+        Some(Written::IntegerNearestEven) => (Rounding::Nearest, true),
+        Some(Written::IntegerDown) => (Rounding::Down, true),
+        Some(Written::IntegerUp) => (Rounding::Up, true),
+        Some(_) => return None,
+    };
+    let target = match types.first {
+        ScalarType::F16 | ScalarType::F16x2 => Target::Real(F16),
+        ScalarType::Bf16 | ScalarType::Bf16x2 => Target::Real(BF16),
+        ScalarType::F32 => Target::Real(F32),
+        ScalarType::F64 => Target::Real(F64),
+        integer => Target::Integer {
+            bits: integer.bits(),
+            signed: integer.class() == ScalarClass::Signed,
+        },
+    };
+    Some(Conversion {
+        target,
+        rounding,
+        integral: is_integral && types.first.class() == ScalarClass::Float,
+        saturate: instruction.has(Modifier::Saturate),
+        rectify: instruction.has_keyword(Keyword::Relu),
+        flush: instruction.has(Modifier::FlushToZero),
+        finite: instruction.has(Modifier::SaturateFinite),
+    })
 }

@@ -147,17 +147,13 @@ fn written_first(instruction: &Instruction, written: &mut Vec<RegisterId>) {
 /// register with its own row is always correct.
 fn writes_its_first_operand(opcode: Opcode) -> bool {
     use Opcode as O;
-    matches!(
-        opcode,
-        O::Mov | O::Ld | O::Ldu | O::Cvt | O::Cvta | O::Selp | O::Set | O::Defined(_)
-    )
+    matches!(opcode, O::Mov | O::Ld | O::Ldu | O::Cvta | O::Defined(_))
 }
 
 /// Visits all registers that an instruction may write.
 pub(super) fn each_result(instruction: &Instruction, visit: &mut impl FnMut(RegisterId)) {
     match instruction.opcode {
-        // Predicates hold no addresses.
-        Opcode::St | Opcode::Setp => {}
+        Opcode::St => {}
         opcode if writes_its_first_operand(opcode) => {
             if let Some(operand) = instruction.operands.first() {
                 visit_registers(operand, visit);

@@ -1,18 +1,22 @@
-//! Comparisons and selections.
+//! Comparisons whose results are predicates, and operations on predicates.
 
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
-use super::set::{comparison, is_packed};
+use super::set::{ComparisonHandler, comparison, is_packed};
 use crate::exec::machine::op::Handler;
-use crate::exec::ops::handler::comparison::comparison_handler;
-use crate::exec::ops::handler::{Combine, NO_REGISTER, select};
+use crate::exec::ops::handler::{Combine, NO_REGISTER};
 use crate::exec::ops::logic::run_predicate;
 use crate::exec::ops::moves::run_predicate_copy;
 use crate::isa::PredicateLogic;
 use crate::syntax::{Instruction, Modifier, Operand, Operation};
 
 impl Lowerer<'_> {
-    pub(super) fn set_predicate(&mut self, instruction: &Instruction) -> Lowered {
+    /// Lowers a comparison whose result is one or two predicates.
+    pub(super) fn set_predicate(
+        &mut self,
+        instruction: &Instruction,
+        handler: ComparisonHandler,
+    ) -> Lowered {
         let ([destination, a, b, rest @ ..], Some(scalar)) =
             (&instruction.operands[..], instruction.types().next())
         else {
@@ -21,12 +25,12 @@ impl Lowerer<'_> {
         let (first, second) = match destination {
             Operand::Register(register) => (Some(*register), None),
             Operand::Pair(first, second) => (*first, *second),
-            Operand::Sink => (None, None),
             _ => return Err(Refusal::operand("a predicate")),
         };
         if is_packed(scalar) {
             return self.set_half_predicates(
                 instruction,
+                handler,
                 [first, second],
                 scalar,
                 [a, b],
@@ -34,7 +38,7 @@ impl Lowerer<'_> {
             );
         }
         let flush = instruction.has(Modifier::FlushToZero);
-        let run = comparison_handler(comparison(instruction)?, scalar, flush);
+        let run = handler(comparison(instruction)?, scalar, flush);
         let run = run.ok_or_else(|| Refusal::form(instruction))?;
         let a = self.source(a, scalar)?;
         let b = self.source(b, scalar)?;
@@ -61,25 +65,6 @@ impl Lowerer<'_> {
         let (c, negate) = self.predicate_source(operand)?;
         let negate = if negate == 0 { 0 } else { Combine::NEGATE };
         Ok((c, combination(instruction)? as u64 | negate))
-    }
-
-    pub(super) fn select(&mut self, instruction: &Instruction) -> Lowered {
-        let ([destination, a, b, c], Some(scalar)) =
-            (&instruction.operands[..], instruction.types().next())
-        else {
-            return Err(Refusal::form(instruction));
-        };
-        let a = self.source(a, scalar)?;
-        let b = self.source(b, scalar)?;
-        let (c, negate) = self.predicate_source(c)?;
-        let d = self.destination(destination, scalar)?;
-        let run = if scalar.bits() == 64 {
-            select::<u64>()
-        } else {
-            select::<u32>()
-        };
-        self.emit(run, d, [a, b, c]).e = negate;
-        Ok(())
     }
 
     /// Lowers an operation on predicates.

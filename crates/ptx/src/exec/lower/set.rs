@@ -2,9 +2,9 @@
 
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
+use crate::exec::machine::op::Handler;
 use crate::exec::memory::window::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
-use crate::exec::ops::handler::comparison::comparison_handler;
-use crate::exec::ops::handler::moves::{lower_half, pack_halves, upper_half};
+use crate::exec::ops::handler::moves::{lower_half, pack_halves, upper_half, words_differ};
 use crate::exec::ops::handler::{NO_REGISTER, quaternary, select};
 use crate::exec::ops::moves::run_predicate_copy;
 use crate::exec::ops::set::{run_constants, run_space};
@@ -13,9 +13,12 @@ use crate::syntax::{
     Compare, Instruction, Modifier, Operand, RegisterId, ScalarType, Space as State,
 };
 
+/// Returns the handler of a comparison for a relation and a type, which flushes subnormals if the last argument is `true`.
+pub(super) type ComparisonHandler = fn(Compare, ScalarType, bool) -> Option<Handler>;
+
 impl Lowerer<'_> {
     /// `set`: a comparison whose result is a number.
-    pub(super) fn set(&mut self, instruction: &Instruction) -> Lowered {
+    pub(super) fn set(&mut self, instruction: &Instruction, handler: ComparisonHandler) -> Lowered {
         let types: Vec<ScalarType> = instruction.types().collect();
         let ([to, from], [destination, a, b, rest @ ..]) = (&types[..], &instruction.operands[..])
         else {
@@ -24,7 +27,14 @@ impl Lowerer<'_> {
         let truth = truth(*to).ok_or_else(|| Refusal::scalar(instruction, *to))?;
         if is_packed(*from) {
             let [low, high] = [self.new_predicate(), self.new_predicate()];
-            self.compare_halves(instruction, [low, high], *from, [a, b], rest.first())?;
+            self.compare_halves(
+                instruction,
+                handler,
+                [low, high],
+                *from,
+                [a, b],
+                rest.first(),
+            )?;
             let halves = [self.new_word(), self.new_word()];
             for (row, predicate) in halves.into_iter().zip([low, high]) {
                 self.choose(row, predicate, truth);
@@ -36,8 +46,7 @@ impl Lowerer<'_> {
         let predicate = self.new_predicate();
         let comparison = comparison(instruction)?;
         let flushes = instruction.has(Modifier::FlushToZero);
-        let run = comparison_handler(comparison, *from, flushes)
-            .ok_or_else(|| Refusal::form(instruction))?;
+        let run = handler(comparison, *from, flushes).ok_or_else(|| Refusal::form(instruction))?;
         let a = self.source(a, *from)?;
         let b = self.source(b, *from)?;
         let (c, imm) = self.combined(instruction, rest.first())?;
@@ -59,6 +68,7 @@ impl Lowerer<'_> {
     pub(super) fn set_half_predicates(
         &mut self,
         instruction: &Instruction,
+        handler: ComparisonHandler,
         registers: [Option<RegisterId>; 2],
         scalar: ScalarType,
         operands: [&Operand; 2],
@@ -69,12 +79,13 @@ impl Lowerer<'_> {
             self.predicate_destination(first)?,
             self.predicate_destination(second)?,
         ];
-        self.compare_halves(instruction, predicates, scalar, operands, combined)
+        self.compare_halves(instruction, handler, predicates, scalar, operands, combined)
     }
 
     fn compare_halves(
         &mut self,
         instruction: &Instruction,
+        handler: ComparisonHandler,
         predicates: [u32; 2],
         scalar: ScalarType,
         operands: [&Operand; 2],
@@ -87,8 +98,7 @@ impl Lowerer<'_> {
             ScalarType::Bf16
         };
         let flushes = instruction.has(Modifier::FlushToZero);
-        let run = comparison_handler(comparison, half, flushes)
-            .ok_or_else(|| Refusal::form(instruction))?;
+        let run = handler(comparison, half, flushes).ok_or_else(|| Refusal::form(instruction))?;
         let [a, b] = [
             self.source(operands[0], scalar)?,
             self.source(operands[1], scalar)?,
@@ -137,12 +147,10 @@ impl Lowerer<'_> {
             None => self.new_word(),
         };
         self.emit(quaternary(table_logic), d, rows).e = table;
-        let run = comparison_handler(Compare::NotEqual, word, false)
-            .ok_or_else(|| Refusal::form(instruction))?;
         let predicate = self.predicate_destination(*tested)?;
         let (c, imm) = self.combined(instruction, Some(other))?;
         let zero = self.word(0);
-        let op = self.emit(run, predicate, [d, zero, c]);
+        let op = self.emit(words_differ(), predicate, [d, zero, c]);
         (op.e, op.imm) = (NO_REGISTER, imm);
         Ok(())
     }

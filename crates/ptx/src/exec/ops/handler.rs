@@ -7,7 +7,6 @@
 
 mod arity;
 pub(crate) mod atomic;
-pub(crate) mod comparison;
 pub(crate) mod moves;
 pub(crate) mod narrow_rows;
 pub(crate) mod superinstruction;

@@ -57,12 +57,12 @@ fn suffixes_are_parsed_by_opcode() -> TestResult {
         ),
         (
             "setp.lo.u32 %p1, %r1, %r1;",
-            Opcode::Setp,
+            opcode("setp")?,
             vec![M::Compare(Compare::Lower), M::Type(ScalarType::U32)],
         ),
         (
             "setp.geu.and.f32 %p1, %f1, %f1, %p1;",
-            Opcode::Setp,
+            opcode("setp")?,
             vec![
                 M::Compare(Compare::GreaterEqualUnordered),
                 M::Operation(Operation::And),

@@ -189,12 +189,12 @@ fn invalid_forms_name_valid_ones() {
         (
             "setp.s32 %p1, %r1, 1;",
             1,
-            "setp: missing comparison, such as '.lt'",
+            "setp: unsupported suffixes (expected 'setp.eq|ne|lt|le|gt|ge.s32' or 'setp.eq|ne|lt|le|gt|ge.and|or|xor.s32')",
         ),
         (
             "setp.ltu.s32 %p1, %r1, 1;",
             1,
-            "setp: comparison '.ltu' is not supported for .s32",
+            "setp: unsupported suffixes (expected 'setp.eq|ne|lt|le|gt|ge.s32' or 'setp.eq|ne|lt|le|gt|ge.and|or|xor.s32')",
         ),
         (
             "setp.lt.and.s32 %p1, %r1, 1;",
@@ -259,12 +259,12 @@ fn invalid_forms_name_valid_ones() {
         (
             "cvt.f32.s32 %f1, %r1;",
             1,
-            "cvt: missing rounding, such as '.rn'",
+            "cvt: unsupported suffixes (expected 'cvt.rnd{.ftz}{.sat}.f32.s32')",
         ),
         (
             "cvt.s32.f32 %r1, %f1;",
             1,
-            "cvt: missing rounding, such as '.rzi'",
+            "cvt: unsupported suffixes (expected 'cvt.irnd{.ftz}{.sat}.s32.f32')",
         ),
         (
             "cvta.u64 %d1, %d1;",

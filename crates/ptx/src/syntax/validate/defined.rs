@@ -9,7 +9,7 @@ use crate::syntax::ast::Instruction;
 use crate::syntax::error::Error;
 use crate::syntax::modifier::Modifier;
 use crate::syntax::opcode::Opcode;
-use crate::syntax::operand::Operand;
+use crate::syntax::operand::{Operand, RegisterId};
 use crate::syntax::scalar::ScalarType;
 
 /// The forms of each instruction, parsed.
@@ -34,8 +34,30 @@ pub(crate) struct ParsedForm {
     types: Vec<Types>,
 }
 
-/// One or two types of an instruction.
-type Types = (ScalarType, Option<ScalarType>);
+/// The types of an instruction, at most three.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Types {
+    pub(crate) first: ScalarType,
+    pub(crate) second: Option<ScalarType>,
+    third: Option<ScalarType>,
+}
+
+impl Types {
+    /// Returns the types of a sequence, or `None` if it is empty or too long.
+    fn collect(mut scalars: impl Iterator<Item = ScalarType>) -> Option<Self> {
+        let types = Self {
+            first: scalars.next()?,
+            second: scalars.next(),
+            third: scalars.next(),
+        };
+        scalars.next().is_none().then_some(types)
+    }
+
+    /// Returns the number of types.
+    fn count(self) -> usize {
+        1 + usize::from(self.second.is_some()) + usize::from(self.third.is_some())
+    }
+}
 
 #[derive(Debug)]
 struct Suffix {
@@ -103,30 +125,43 @@ impl Suffix {
     }
 }
 
-/// Returns the alternatives of types, such as `f32.s32 f64.s32`.
+/// Returns the alternatives of types: `f32|f64.s32` is `f32.s32` and `f64.s32`.
 fn parse_types(text: &str) -> Option<Vec<Types>> {
-    text.split(' ')
-        .map(|names| match names.split_once('.') {
-            Some((first, second)) => Some((
-                ScalarType::from_name(first)?,
-                Some(ScalarType::from_name(second)?),
-            )),
-            None => Some((ScalarType::from_name(names)?, None)),
-        })
-        .collect()
+    let mut alternatives = Vec::new();
+    for product in text.split(' ') {
+        let mut combinations: Vec<Vec<ScalarType>> = vec![Vec::new()];
+        for names in product.split('.') {
+            let scalars = names
+                .split('|')
+                .map(ScalarType::from_name)
+                .collect::<Option<Vec<_>>>()?;
+            combinations = combinations
+                .iter()
+                .flat_map(|before| {
+                    scalars
+                        .iter()
+                        .map(|scalar| [&before[..], &[*scalar]].concat())
+                })
+                .collect();
+        }
+        for scalars in combinations {
+            alternatives.push(Types::collect(scalars.into_iter())?);
+        }
+    }
+    Some(alternatives)
 }
 
 fn parse_suffixes(text: &str, opcode: Opcode) -> Option<Vec<Suffix>> {
     let mut suffixes = Vec::new();
     for word in text.split('.').skip(1) {
         let name = word.trim_end_matches(['{', '}']);
-        let names: &[&str] = if name == "rnd" {
-            &["rn", "rz", "rm", "rp"]
-        } else {
-            &[name]
+        let names = match name {
+            "rnd" => "rn|rz|rm|rp",
+            "irnd" => "rni|rzi|rmi|rpi",
+            other => other,
         };
         let alternatives = names
-            .iter()
+            .split('|')
             .map(|name| Modifier::parse(name, opcode))
             .collect::<Option<_>>()?;
         suffixes.push(Suffix {
@@ -163,7 +198,7 @@ fn parsed_forms(instruction: &Instruction) -> &'static [ParsedForm] {
 impl Instruction {
     /// Returns the form of an instruction that has a definition.
     pub(crate) fn form(&self) -> Option<&'static ParsedForm> {
-        let types = self.pair_of_types()?;
+        let types = self.form_types()?;
         parsed_forms(self).iter().find(|parsed| {
             parsed.types.contains(&types)
                 && parsed.operands.len() == self.operands.len()
@@ -171,19 +206,16 @@ impl Instruction {
         })
     }
 
-    /// Returns the types if there are one or two.
-    pub(crate) fn pair_of_types(&self) -> Option<Types> {
-        let mut types = self.types();
-        let first = types.next()?;
-        let second = types.next();
-        types.next().is_none().then_some((first, second))
+    /// Returns the types, or `None` if there are none or more than forms have.
+    pub(crate) fn form_types(&self) -> Option<Types> {
+        Types::collect(self.types())
     }
 }
 
 impl Context<'_> {
     /// Checks an instruction that has a definition.
     pub(super) fn defined(&self) -> Result<(), Error> {
-        let types = self.instruction.pair_of_types();
+        let types = self.instruction.form_types();
         if let (Some(parsed), Some(types)) = (self.instruction.form(), types) {
             return self.form_operands(parsed, types);
         }
@@ -208,18 +240,15 @@ impl Context<'_> {
 
     fn unsupported_types(&self, forms: &[ParsedForm]) -> Error {
         let types: Vec<ScalarType> = self.instruction.types().collect();
-        let mut first_types: Vec<ScalarType> = Vec::new();
-        for scalar in forms
-            .iter()
-            .flat_map(|parsed| &parsed.types)
-            .map(|types| types.0)
-        {
-            if !first_types.contains(&scalar) {
-                first_types.push(scalar);
-            }
-        }
+        let form_types = forms.iter().flat_map(|parsed| &parsed.types);
+        let min_count = form_types.clone().map(|types| types.count()).min();
+        let mut first_types: Vec<ScalarType> = form_types.map(|types| types.first).collect();
         first_types.sort_unstable();
+        first_types.dedup();
         match self.member(types.first().copied(), &first_types) {
+            Ok(_) if min_count > Some(types.len()) => {
+                self.error("the types of the result and of the source are required")
+            }
             Ok(_) => self.error(format!(
                 "unsupported combination of types ({})",
                 type_list(&types)
@@ -254,7 +283,12 @@ impl Context<'_> {
     fn form_operands(&self, parsed: &ParsedForm, types: Types) -> Result<(), Error> {
         use OperandKind as K;
         for (index, kind) in parsed.operands.iter().enumerate() {
-            let scalar = kind.scalar(types.0, types.1);
+            let scalar = kind.scalar(types.first, types.second);
+            let width = if kind.may_be_wider() {
+                Width::Relaxed
+            } else {
+                Width::Exact
+            };
             match (kind, self.operand(index)) {
                 (K::Byte, Operand::Integer(integer)) if integer.bits > 255 => {
                     return Err(self.operand_error(index, "a number from 0 to 255"));
@@ -262,11 +296,50 @@ impl Context<'_> {
                 (K::Constant, Operand::Integer(_)) | (K::Discardable, Operand::Sink) => {}
                 (K::Constant, _) => return Err(self.operand_error(index, "an integer constant")),
                 (K::Tested, _) => self.pair(index, scalar)?,
-                _ if index == 0 => self.destination(index, scalar, Width::Exact)?,
-                _ => self.source(index, scalar, Width::Exact)?,
+                (K::Predicates, Operand::Pair(first, second)) => {
+                    self.predicates(index, first.iter().chain(second))?;
+                }
+                (K::Four, operand) => self.vector_of_four(index, operand, scalar)?,
+                _ if index == 0 => self.destination(index, scalar, width)?,
+                _ => self.source(index, scalar, width)?,
             }
         }
         Ok(())
+    }
+
+    /// Checks a pair of predicates, of which each may be discarded.
+    fn predicates<'r>(
+        &self,
+        index: usize,
+        mut registers: impl Iterator<Item = &'r RegisterId>,
+    ) -> Result<(), Error> {
+        if registers.all(|id| self.register(*id) == ScalarType::Pred) {
+            return Ok(());
+        }
+        Err(self.operand_error(index, "a pair of predicate registers"))
+    }
+
+    /// Checks a vector of four sources.
+    fn vector_of_four(
+        &self,
+        index: usize,
+        operand: &Operand,
+        scalar: ScalarType,
+    ) -> Result<(), Error> {
+        match operand {
+            Operand::Vector(elements)
+                if elements.len() == 4
+                    && elements
+                        .iter()
+                        .all(|element| self.value_fits(element, scalar, Width::Exact)) =>
+            {
+                Ok(())
+            }
+            _ => Err(self.operand_error(
+                index,
+                format!("a vector of four registers for .{}", scalar.name()),
+            )),
+        }
     }
 
     /// Checks a result, which may be discarded, with a predicate.
@@ -296,7 +369,10 @@ mod tests {
             for form in definition.forms {
                 let parsed = ParsedForm::parse(definition, form);
                 assert!(parsed.is_some(), "{definition} {form:?}");
-                let words = form.operands.split(' ').filter(|word| *word != "m");
+                let words = form
+                    .operands
+                    .split(' ')
+                    .filter(|word| !["m", "c"].contains(word));
                 assert_eq!(
                     form.operand_kinds().count(),
                     words.count(),
@@ -304,8 +380,9 @@ mod tests {
                 );
             }
         }
-        assert!(parse_suffixes(".frobnicate", Opcode::Mov).is_none());
+        assert!(parse_suffixes(".rn|frobnicate", Opcode::Mov).is_none());
         assert!(parse_types("f33").is_none());
+        assert!(parse_types("f32|s33.f64").is_none());
     }
 
     /// A form after one that covers it would have no effect.
@@ -331,11 +408,13 @@ mod tests {
     fn types_have_handlers() {
         for (name, forms) in FORMS.iter() {
             for parsed in forms {
-                let Run::Typed(handler) = parsed.form.run else {
-                    continue;
-                };
                 for types in &parsed.types {
-                    assert!(handler(types.0).is_some(), "{name} {:?}", parsed.form);
+                    let handler = match (parsed.form.run, types.second) {
+                        (Run::Typed(handler), _) => handler(types.first),
+                        (Run::Converting(handler), Some(from)) => handler(types.first, from),
+                        _ => continue,
+                    };
+                    assert!(handler.is_some(), "{name} {types:?} {:?}", parsed.form);
                 }
             }
         }

@@ -2,12 +2,6 @@
 
 use crate::syntax::scalar::ScalarType::{self, *};
 
-/// Comparisons.
-pub(super) const COMPARED: &[ScalarType] = &[
-    B16, B32, B64, U16, U32, U64, S16, S32, S64, F16, F16x2, Bf16, Bf16x2, F32, F64,
-];
-/// `selp`.
-pub(super) const SELECTED: &[ScalarType] = &[B16, B32, B64, U16, U32, U64, S16, S32, S64, F32, F64];
 /// `mov`.
 pub(super) const MOVED: &[ScalarType] = &[
     Pred, B16, B32, B64, B128, U16, U32, U64, S16, S32, S64, F32, F64,
@@ -24,12 +18,6 @@ pub(super) const ASYNCHRONOUS: &[ScalarType] = &[
 pub(super) const COMPLETED: &[ScalarType] = &[B32, B64, U32, U64, S32, S64, F32, F64];
 /// Asynchronous sums.
 pub(super) const ASYNCHRONOUS_SUMS: &[ScalarType] = &[U32, S32, U64, S64];
-/// Conversions between single values.
-pub(super) const CONVERTED: &[ScalarType] = &[
-    U8, U16, U32, U64, S8, S16, S32, S64, F16, Bf16, Tf32, F32, F64,
-];
-/// Results of `set`.
-pub(super) const SET: &[ScalarType] = &[U16, S16, U32, S32, F16, F16x2, Bf16, Bf16x2, F32];
 /// Atomic bitwise operations.
 pub(super) const ATOMIC_LOGIC: &[ScalarType] = &[B32, B64];
 /// Atomic sums.

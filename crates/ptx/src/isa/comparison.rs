@@ -1,19 +1,102 @@
-//! Handlers of comparisons, and of selections by them.
+//! Comparisons, whose result is a predicate or a number.
 
-use super::compare;
+use super::{Definition, Form, Run, with_run};
+use crate::exec::check::definedness::Propagation;
 use crate::exec::machine::frame::InFile;
 use crate::exec::machine::op::Handler;
+use crate::exec::ops::handler::compare;
 use crate::exec::values::float::{Real, flush, flush_any};
 use crate::exec::values::lane::Lane;
 use crate::exec::values::narrow::{Bfloat, Half};
 use crate::syntax::{Compare, ScalarType};
 
+/// The relations of bits.
+macro_rules! equality {
+    () => {
+        ".eq|ne"
+    };
+}
+
+/// The relations of signed integers.
+macro_rules! order {
+    () => {
+        ".eq|ne|lt|le|gt|ge"
+    };
+}
+
+/// The relations of unsigned integers.
+macro_rules! unsigned_order {
+    () => {
+        ".eq|ne|lt|le|gt|ge|lo|ls|hi|hs"
+    };
+}
+
+/// The relations of floating-point numbers.
+macro_rules! partial_order {
+    () => {
+        ".eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan"
+    };
+}
+
+/// The forms of comparisons: without a predicate, and combined with one.
+macro_rules! forms {
+    ($($operands:literal [$($suffixes:tt)*] $types:literal;)*) => {
+        &[$(
+            comparison($operands, concat!($($suffixes)*), $types).undefined(UNDEFINED),
+            comparison(concat!($operands, " p"), concat!($($suffixes)*, ".and|or|xor"), $types)
+                .undefined(UNDEFINED),
+        )*]
+    };
+}
+
+pub(super) const DEFINITIONS: &[Definition] = &[
+    Definition {
+        name: "set",
+        requires: &[
+            "6.5 sm_53: .s16.f16 .s32.f16 .s32.f16x2 .u16.f16 .u32.f16 .u32.f16x2",
+            "7.8 sm_90: .bf16 .bf16x2",
+        ],
+        forms: {
+            const UNDEFINED: Propagation = Propagation::All;
+            forms! {
+                "t u u" [equality!()] "u32|s32|f16|bf16|f32.b16|b32|b64";
+                "t u u" [order!()] "u32|s32|f16|bf16|f32.s16|s32|s64";
+                "t u u" [unsigned_order!()] "u32|s32|f16|bf16|f32.u16|u32|u64";
+                "t u u" [partial_order!()] "u32|s32|f16|bf16|f32.f64 bf16.f32 bf16.f16 u16|s16|bf16|u32|s32.bf16 u32|s32|bf16x2.bf16x2";
+                "t u u" [partial_order!(), "{.ftz}"] "u32|s32|f16|f32.f32 u16|s16|f16|u32|s32.f16 u32|s32|f16x2.f16x2";
+            }
+        },
+    },
+    Definition {
+        name: "setp",
+        requires: &["7.8 sm_90: .bf16 .bf16x2"],
+        forms: {
+            const UNDEFINED: Propagation = Propagation::Compare(None);
+            forms! {
+                "p|p t t" [equality!()] "b16 b32 b64";
+                "p|p t t" [order!()] "s16 s32 s64";
+                "p|p t t" [unsigned_order!()] "u16 u32 u64";
+                "p|p t t" [partial_order!()] "f64 bf16x2";
+                "p|p t t" [partial_order!(), "{.ftz}"] "f32 f16x2";
+                "p t t" [partial_order!()] "bf16";
+                "p t t" [partial_order!(), "{.ftz}"] "f16";
+            }
+        },
+    },
+];
+
+/// Creates a form of a comparison.
+const fn comparison(operands: &'static str, suffixes: &'static str, types: &'static str) -> Form {
+    with_run(
+        operands,
+        suffixes,
+        types,
+        Run::Comparison(comparison_handler),
+    )
+}
+
 /// Returns the handler of a comparison.
-pub(crate) fn comparison_handler(
-    comparison: Compare,
-    scalar: ScalarType,
-    flush: bool,
-) -> Option<Handler> {
+fn comparison_handler(comparison: Compare, scalar: ScalarType, flush: bool) -> Option<Handler> {
     match scalar {
         ScalarType::F32 if flush => float_comparison::<Flushed>(comparison),
         ScalarType::F32 => float_comparison::<f32>(comparison),
