@@ -26,9 +26,8 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::LazyLock;
 
-use crate::exec::check::definedness::Propagation;
-use crate::exec::machine::op::Handler;
-use crate::exec::ops::handler::superinstruction::Operation as Step;
+use crate::exec::check::undefined::Propagation;
+use crate::exec::machine::op::{Handler, Operation as Step};
 use crate::syntax::{Compare, ScalarType};
 
 /// The definitions, by family.
@@ -468,7 +467,10 @@ macro_rules! by_pair {
     };
 }
 
-use {by_pair, by_real, by_type, by_width};
+use by_pair;
+use by_real;
+use by_type;
+use by_width;
 
 /// The types of integer arithmetic.
 const INTEGERS: &str = "u16 s16 u32 s32 u64 s64";

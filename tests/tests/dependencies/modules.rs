@@ -126,12 +126,6 @@ const CIRCLES: &[Circle] = &[
         reason: "the definition of an instruction is the only description of it: the front end checks against it, and it names the handler",
     },
     Circle {
-        package: "ptx",
-        folder: "exec",
-        rooms: &["check", "machine", "memory", "ops"],
-        reason: "not yet in layers: an instruction contains its handler, and handlers operate on the state of the launch",
-    },
-    Circle {
         package: "sim",
         folder: "",
         rooms: &["call", "entry", "export"],
@@ -147,9 +141,6 @@ const CIRCLES: &[Circle] = &[
 
 /// The maximum number of files that import each other in a circle.
 const MAX_FILES: usize = 14;
-
-/// The crates with a larger circle of files, each with the number of its files. It may only fall.
-const LARGER: &[(&str, usize)] = &[("ptx", 69)];
 
 /// Returns the modules of each crate, by the folder below `crates`.
 fn crates() -> TestResult<BTreeMap<String, Modules>> {
@@ -237,13 +228,9 @@ fn circles_of_files_are_small() -> TestResult {
     for (package, modules) in &crates {
         let largest = circles(&modules.files()).into_iter().max_by_key(Vec::len);
         let largest = largest.unwrap_or_default();
-        let allowed = LARGER
-            .iter()
-            .find(|(name, _)| name == package)
-            .map_or(MAX_FILES, |(_, files)| *files);
         assert!(
-            largest.len() <= allowed,
-            "{package}: {} files import each other in a circle, {allowed} are allowed: {largest:#?}",
+            largest.len() <= MAX_FILES,
+            "{package}: {} files import each other in a circle, {MAX_FILES} are allowed: {largest:#?}",
             largest.len()
         );
     }

@@ -2,25 +2,21 @@
 //!
 //! Kernels may race, so every access is a relaxed atomic of its width. It costs as much as a plain access on x86-64 and ARM.
 
-pub(crate) mod access;
 pub(crate) mod access_pattern;
-pub(crate) mod access_pattern_cache;
-pub(crate) mod gather;
 pub(crate) mod lane_addresses;
-pub(crate) mod local;
 mod strided;
 pub(crate) mod window;
 pub(crate) mod word;
+pub(crate) mod written_cache;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use self::access::AccessMode;
 pub(crate) use self::word::Word;
 use crate::exec::check::launch_shadow::PageCache;
-use crate::exec::check::uninitialized::WrittenCache;
 use crate::exec::check::watch::Watcher;
 use crate::exec::check::written::Written;
+use crate::exec::memory::written_cache::WrittenCache;
 use crate::exec::values::lane::{HALF, Raw};
 pub(crate) use strided::StridedMemory;
 
@@ -345,3 +341,11 @@ impl SharedMemory {
 
 #[cfg(test)]
 pub(crate) mod tests;
+
+/// The direction of an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AccessMode {
+    Read,
+    /// A write, or an atomic operation.
+    Write,
+}

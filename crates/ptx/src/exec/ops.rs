@@ -1,16 +1,18 @@
-//! The operations of instructions.
+//! The operations of instructions, and the checks of their accesses.
 
+pub(crate) mod access;
 pub(crate) mod asynchronous;
 pub(crate) mod atomic;
 pub(crate) mod barrier_object;
 pub(crate) mod bulk;
 pub(crate) mod bulk_store;
+pub(crate) mod definedness;
 pub(crate) mod extended;
 pub(crate) mod flow;
 pub(crate) mod handler;
-pub(crate) mod image;
 pub(crate) mod image_query;
 pub(crate) mod launch_control;
+pub(crate) mod launch_race;
 pub(crate) mod logic;
 pub(crate) mod matrix;
 pub(crate) mod matrix_memory;
@@ -18,6 +20,8 @@ pub(crate) mod mbarrier;
 pub(crate) mod moves;
 pub(crate) mod multicast;
 pub(crate) mod print;
+pub(crate) mod race;
+pub(crate) mod record;
 pub(crate) mod set;
 pub(crate) mod stack;
 pub(crate) mod surface;
@@ -27,7 +31,7 @@ pub mod tensor_map;
 pub(crate) mod tensor_map_update;
 pub(crate) mod tensor_memory;
 pub(crate) mod texture;
-pub(crate) mod transfer;
+pub(crate) mod uninitialized;
 pub(crate) mod video;
 pub(crate) mod warp_wide;
 pub(crate) mod warpgroup;

@@ -43,23 +43,12 @@ use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
-use super::Checking;
-use super::DeviceModel;
-use super::Launch;
-use super::Limits;
-use super::Program;
-use super::Report;
-use super::Runtime;
-use super::Schedule;
-use super::Statistics;
-use super::Surface;
-use super::Texture;
-use super::Written;
-use super::lower;
-use super::lower_with_checks;
 use super::memory::Word;
 use super::memory::tests::Arena;
-use super::run;
+use super::{
+    Checking, DeviceModel, Launch, Limits, Program, Report, Runtime, Schedule, Statistics, Surface,
+    Texture, Written, lower, lower_with_checks, run,
+};
 use crate::syntax;
 
 type TestResult<T = ()> = Result<T, Box<dyn std::error::Error>>;

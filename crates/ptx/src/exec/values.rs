@@ -8,4 +8,5 @@ pub(crate) mod fused;
 pub(crate) mod integer;
 pub(crate) mod lane;
 pub(crate) mod narrow;
+pub(crate) mod narrow_rows;
 pub(crate) mod small_float;

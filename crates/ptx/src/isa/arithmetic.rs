@@ -1,8 +1,8 @@
 //! Sums, differences, products and quotients.
 
 use super::{CARRIED, Definition, INTEGERS, by_type, extended, form, saturating, typed};
+use crate::exec::machine::op::Operation as Step;
 use crate::exec::ops::extended::{DIFFERENCE, HIGH_PRODUCT, LOW_PRODUCT, READS, SUM, WRITES};
-use crate::exec::ops::handler::superinstruction::Operation as Step;
 use crate::exec::ops::handler::{
     binary, f64_binary, f64_ternary, narrow_rows, quaternary, ternary, unary,
 };

@@ -1,7 +1,7 @@
 //! Instructions that count, find, reverse, select and move bits.
 
 use super::{Definition, Run, form, with_run};
-use crate::exec::check::definedness::Propagation;
+use crate::exec::check::undefined::Propagation;
 use crate::exec::ops::handler::{binary, quaternary, ternary, unary};
 use crate::exec::values::integer::{
     Permutation, extend_from, extract_bits, find_nth_set, insert_bits, permute_bytes, table_logic,

@@ -1,8 +1,8 @@
 //! Comparisons, whose result is a predicate or a number.
 
 use super::{Definition, Form, Run, with_run};
-use crate::exec::check::definedness::Propagation;
-use crate::exec::machine::frame::InFile;
+use crate::exec::check::undefined::Propagation;
+use crate::exec::frame::InFile;
 use crate::exec::machine::op::Handler;
 use crate::exec::ops::handler::compare;
 use crate::exec::values::float::{Real, flush, flush_any};

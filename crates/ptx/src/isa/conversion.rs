@@ -1,8 +1,8 @@
 //! Conversions.
 
 use super::{Definition, Form, Run, form, with_run};
-use crate::exec::check::definedness::Propagation;
-use crate::exec::machine::frame::InFile;
+use crate::exec::check::undefined::Propagation;
+use crate::exec::frame::InFile;
 use crate::exec::machine::op::Handler;
 use crate::exec::ops::handler::{binary, quaternary, ternary, unary};
 use crate::exec::values::convert::{Conversion, Floating, Source, f32_to_f64, f64_to_f32};

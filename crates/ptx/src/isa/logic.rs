@@ -1,7 +1,7 @@
 //! Logic and shifts.
 
 use super::{Definition, PredicateLogic, Run, by_type, by_width, typed, with_run};
-use crate::exec::check::definedness::{Propagation, Shift};
+use crate::exec::check::undefined::{Propagation, Shift};
 use crate::exec::ops::handler::{binary, unary};
 use crate::exec::values::integer::Integer as _;
 use crate::syntax::ScalarType;

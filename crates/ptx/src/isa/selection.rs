@@ -1,7 +1,7 @@
 //! Selections and tests of values.
 
 use super::{Definition, Form, Run, typed, with_run};
-use crate::exec::check::definedness::Propagation;
+use crate::exec::check::undefined::Propagation;
 use crate::exec::machine::op::Handler;
 use crate::exec::ops::handler::{compare, select, ternary};
 use crate::exec::values::float::flush;

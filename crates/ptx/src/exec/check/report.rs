@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use super::name::demangled;
 use super::source::CodeLocation;
-use crate::exec::machine::op::Space;
+use crate::exec::space::Space;
 
 /// An error of a kernel, a copy or a graph that the simulator found.
 ///

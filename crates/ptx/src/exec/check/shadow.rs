@@ -3,7 +3,6 @@
 //! A line of sixteen words has a single mark while threads access all of it in order, the usual case. Otherwise each word has its own mark,
 //! which distinguishes bytes.
 
-use super::race::CheckedRead;
 use crate::exec::values::lane::HALF;
 
 /// The number of bytes of a word, which one mark describes, and the mask of all of them.
@@ -710,6 +709,50 @@ impl WarpAccess {
 
 fn warp(thread: u16) -> u16 {
     thread / 32
+}
+
+/// A read at an offset from an address register.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CheckedRead {
+    pub(crate) offset: i32,
+    /// Its number among the reads of the superinstruction, from one on.
+    pub(crate) number: u32,
+    /// Its PTX line.
+    pub(crate) line: u32,
+}
+
+impl CheckedRead {
+    /// Returns its address, if that of the register is `start`.
+    #[inline(always)]
+    pub(crate) fn address(self, start: u64) -> u64 {
+        start.wrapping_add_signed(self.offset.into())
+    }
+}
+
+/// Lanes whose stores to shared memory race with an earlier store.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Suspects {
+    pub(crate) lanes: u32,
+    /// The first lane, and the thread that it races with.
+    pub(crate) first: usize,
+    pub(crate) thread: u16,
+    /// The PTX line of the access of that thread.
+    pub(crate) line: u32,
+    /// `true` if lanes store to the same bytes.
+    pub(crate) is_common: bool,
+}
+
+impl Suspects {
+    /// Creates the suspects of a store in which lanes store to the same bytes, and none races with an earlier access.
+    pub(crate) fn common() -> Self {
+        Self {
+            lanes: 0,
+            first: 0,
+            thread: 0,
+            line: 0,
+            is_common: true,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,10 +1,9 @@
 //! Source lines of instructions, from the `.loc` directives of a module.
 
 use std::collections::HashMap;
-use std::fmt;
-use std::fs;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
+use std::{fmt, fs};
 
 use super::name;
 

@@ -3,9 +3,6 @@
 use std::fmt::Write as _;
 
 use super::name::demangled;
-use crate::exec::machine::grid::Prepared;
-use crate::exec::machine::op::Space;
-use crate::exec::memory::window::{BLOCK_STRIDE, resolve};
 
 /// The elements of a variable.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,7 +26,7 @@ pub(crate) struct SharedVariable {
 impl Shape {
     /// Returns the name of the element at an offset, such as `tile[3][1]`. Compilers declare arrays of all types as bytes, whose elements are
     /// unknown: then `tile + 12`.
-    fn name_element(&self, variable: &str, offset: u64) -> Box<str> {
+    pub(crate) fn name_element(&self, variable: &str, offset: u64) -> Box<str> {
         let mut name = demangled(variable).into_owned();
         let is_typed = self.element > 1 && !self.dimensions.is_empty();
         let remainder = if is_typed {
@@ -52,37 +49,6 @@ impl Shape {
             write!(name, " + {remainder}").unwrap_or_default();
         }
         name.into()
-    }
-}
-
-impl Prepared<'_> {
-    /// Returns the variable that contains an address, with the element.
-    pub(crate) fn variable_at(&self, address: u64, space: Space) -> Option<Box<str>> {
-        let (space, address) = match space {
-            Space::Generic => resolve(address),
-            space => (space, address),
-        };
-        match space {
-            Space::Shared => {
-                let offset = address % BLOCK_STRIDE;
-                let variable = self.kernel.shared_variables.iter().find(|variable| {
-                    offset.checked_sub(variable.offset).is_some_and(|distance| {
-                        distance < variable.size && offset < u64::from(self.shared_size)
-                    })
-                })?;
-                let distance = offset - variable.offset;
-                Some(variable.shape.name_element(&variable.name, distance))
-            }
-            Space::Global => {
-                let globals = self.program.globals.iter().zip(self.globals);
-                let (variable, start) = globals
-                    .into_iter()
-                    .find(|(variable, start)| address.wrapping_sub(**start) < variable.size)?;
-                let distance = address - start;
-                Some(variable.shape.name_element(&variable.name, distance))
-            }
-            _ => None,
-        }
     }
 }
 

@@ -9,12 +9,13 @@ use super::module::Place;
 use super::race::may_order;
 use super::used_bytes::used_byte_ranges;
 use super::variables::VariableLocation;
-use crate::exec::machine::op::{Handler, Op, PatternSlot, Space};
+use crate::exec::machine::op::{Handler, Op, PatternSlot};
 use crate::exec::machine::program::Late;
 use crate::exec::memory::window::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 use crate::exec::ops::flow::run_fence;
 use crate::exec::ops::handler::moves::{add_doubles, copy};
 use crate::exec::ops::stack::run_frame_address;
+use crate::exec::space::Space;
 use crate::syntax::{
     Address, Base, FunctionKind, Instruction, Keyword, Modifier, Operand, ScalarType, Semantics,
     Space as State, Symbol,

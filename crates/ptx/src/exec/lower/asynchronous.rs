@@ -2,12 +2,14 @@
 
 use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot};
-use crate::exec::machine::op::{Op, Space};
+use crate::exec::machine::op::Op;
 use crate::exec::ops::asynchronous::{
     run_arrive_after_copies, run_commit, run_copy, run_wait_all, run_wait_group,
 };
 use crate::exec::ops::barrier_object::{COMPLETE, run_update};
 use crate::exec::ops::handler::moves::{add_doubles, add_words, zero_extend};
+use crate::exec::ops::handler::select;
+use crate::exec::space::Space;
 use crate::syntax::{
     Address, Base, Instruction, Keyword, Modifier, Opcode, Operand, ScalarType, Space as State,
 };
@@ -75,12 +77,7 @@ impl Lowerer<'_> {
                 Slot::Predicate(predicate) => {
                     let none = self.word(0);
                     let row = self.new_word();
-                    self.emit(
-                        crate::exec::ops::handler::select::<u32>(),
-                        row,
-                        [none, all, predicate],
-                    )
-                    .e = 0;
+                    self.emit(select::<u32>(), row, [none, all, predicate]).e = 0;
                     Ok(row)
                 }
                 slot => self.source_slot(slot, false),
@@ -89,12 +86,7 @@ impl Lowerer<'_> {
                 let (predicate, negate) = self.predicate_source(negated)?;
                 let none = self.word(0);
                 let row = self.new_word();
-                self.emit(
-                    crate::exec::ops::handler::select::<u32>(),
-                    row,
-                    [none, all, predicate],
-                )
-                .e = negate;
+                self.emit(select::<u32>(), row, [none, all, predicate]).e = negate;
                 Ok(row)
             }
             Some(other) => self.source(other, ScalarType::U32),

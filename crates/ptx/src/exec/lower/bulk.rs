@@ -3,13 +3,14 @@
 use super::asynchronous::{address_space, state};
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
-use crate::exec::machine::op::{Op, Space};
+use crate::exec::machine::op::{NO_REGISTER, Op};
+use crate::exec::operands::bulk::BulkReduction;
 use crate::exec::ops::bulk::{
-    BulkReduction, FROM_SHARED, LIST_SHIFT, TO_SHARED, run_bulk, run_masked, run_partial,
-    run_prefetch, run_reduction,
+    FROM_SHARED, LIST_SHIFT, TO_SHARED, run_bulk, run_masked, run_partial, run_prefetch,
+    run_reduction,
 };
-use crate::exec::ops::handler::NO_REGISTER;
 use crate::exec::ops::tensor::{self};
+use crate::exec::space::Space;
 use crate::syntax::{
     Address, CacheLevel, Instruction, Keyword, Modifier, Operand, Operation, ScalarType,
     Space as State,

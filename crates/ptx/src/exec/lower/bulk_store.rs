@@ -2,8 +2,9 @@
 
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
-use crate::exec::machine::op::{Op, Space};
+use crate::exec::machine::op::Op;
 use crate::exec::ops::bulk_store::{STEP, run_store_bulk};
+use crate::exec::space::Space;
 use crate::syntax::{
     Instruction, Keyword, Modifier, Operand, ScalarType, Semantics, Space as State,
 };

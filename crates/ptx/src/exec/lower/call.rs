@@ -4,10 +4,11 @@ use super::address::Target;
 use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot};
 use super::variables::VariableLocation;
-use crate::exec::machine::op::{Control, Op, Space};
+use crate::exec::machine::op::{Control, Op};
 use crate::exec::machine::program::{self, CallSite};
-use crate::exec::memory::access::{load, store};
+use crate::exec::ops::access::{load, store};
 use crate::exec::ops::handler::select;
+use crate::exec::space::Space;
 use crate::syntax::{
     Call, CallSignature, Callee, FunctionId, Instruction, Operand, Parameter, RegisterId, Symbol,
 };

@@ -1,7 +1,7 @@
 //! Propagation of undefined bytes through each instruction, for programs that check for uninitialized reads.
 
 use super::function::{Lowerer, Slot};
-use crate::exec::check::definedness::{Flow, Propagation, RegisterRow, Source, Value};
+use crate::exec::check::undefined::{Flow, Propagation, RegisterRow, Source, Value};
 use crate::syntax::{
     Base, Callee, Instruction, Keyword, Modifier, Opcode, Operand, Operation, RegisterId,
     ScalarClass, ScalarType, ShuffleMode, Space as State, for_each_opcode,

@@ -3,9 +3,9 @@
 use super::address::{NO_ROW, Target, row};
 use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot};
-use crate::exec::machine::op::{Handler, PatternSlot, Role, Space};
-use crate::exec::memory::access::{load, load_again, load_param, store, store_again};
-use crate::exec::ops::handler::superinstruction::Operation;
+use crate::exec::machine::op::{Handler, Operation, PatternSlot, Role};
+use crate::exec::ops::access::{load, load_again, load_param, store, store_again};
+use crate::exec::space::Space;
 use crate::syntax::{Instruction, ScalarClass, ScalarType};
 
 /// An element that a load or store moves, in a register of its own.

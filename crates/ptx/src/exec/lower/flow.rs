@@ -2,14 +2,13 @@
 
 use super::error::{Lowered, Refusal};
 use super::function::{Fixup, Lowerer};
-use crate::exec::machine::aligned::run_check_aligned;
 use crate::exec::machine::barrier::Reduction;
-use crate::exec::machine::op::{Control, Handler, Op, Role};
+use crate::exec::machine::op::{Control, Handler, NO_REGISTER, Op, Role};
 use crate::exec::ops::flow::{
     ARRIVE_ONLY, EVERYONE, HAS_VOTE, NEGATED_VOTE, run_barrier, run_cluster_arrive,
     run_cluster_wait, run_trap,
 };
-use crate::exec::ops::handler::NO_REGISTER;
+use crate::exec::run::aligned::run_check_aligned;
 use crate::syntax::{
     Instruction, Keyword, LabelId, Modifier, Opcode, Operand, Operation, Parameter, ScalarType,
     Scope,

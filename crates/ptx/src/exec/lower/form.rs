@@ -2,8 +2,7 @@
 
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
-use crate::exec::machine::op::{Handler, Role};
-use crate::exec::ops::handler::NO_REGISTER;
+use crate::exec::machine::op::{Handler, NO_REGISTER, Role};
 use crate::exec::ops::handler::moves::widen_half;
 use crate::exec::values::convert::{Conversion, Target};
 use crate::exec::values::exact::{BF16, F16, F32, F64, Rounding};

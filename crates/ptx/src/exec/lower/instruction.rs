@@ -2,7 +2,7 @@
 
 use super::error::Lowered;
 use super::function::Lowerer;
-use crate::exec::machine::op::Space;
+use crate::exec::space::Space;
 use crate::syntax::{Effect, Instruction, Keyword, Modifier, Opcode, Scope, for_each_opcode};
 
 impl Lowerer<'_> {

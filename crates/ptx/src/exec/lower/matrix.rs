@@ -4,12 +4,11 @@ use super::address::scalar;
 use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot};
 use crate::exec::machine::program::Product;
-use crate::exec::ops::matrix::multiply::{ComputeUnit, ProductKind};
+use crate::exec::matrix::multiply::{ComputeUnit, ProductKind};
+use crate::exec::matrix::sparsity::{Sparsity, lanes};
+use crate::exec::matrix::{Accumulation, Distribution, Element, Fragment, FragmentLayout, Role};
+use crate::exec::ops::matrix::dense;
 use crate::exec::ops::matrix::product::multiply;
-use crate::exec::ops::matrix::sparsity::{Sparsity, lanes};
-use crate::exec::ops::matrix::{
-    Accumulation, Distribution, Element, Fragment, FragmentLayout, Role, dense,
-};
 use crate::syntax::{
     Instruction, Keyword, Modifier, Opcode, Operand, Operation, ScalarType, Shape,
 };

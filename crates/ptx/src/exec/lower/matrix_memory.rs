@@ -3,12 +3,12 @@
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
 use super::matrix::{has_copies, moved_element, shape};
-use crate::exec::machine::op::Space;
 use crate::exec::machine::program::MovedMatrix;
-use crate::exec::ops::matrix::{Distribution, Element, Fragment, Role};
+use crate::exec::matrix::{Distribution, Element, Fragment, Role};
 use crate::exec::ops::matrix_memory::{
     run_load, run_load_small, run_store, run_store_small, run_transpose,
 };
+use crate::exec::space::Space;
 use crate::syntax::{Instruction, Keyword, Modifier, Operand, ScalarType, Space as State};
 
 impl Lowerer<'_> {

@@ -12,8 +12,8 @@ use crate::exec::check::variable::SharedVariable;
 use crate::exec::machine::program::{
     Address, Checking, Global, Kernel, Param, Program, Relocation, bits, function_address,
 };
+use crate::exec::machine::warp_state::LOCAL_LIMIT;
 use crate::exec::memory::window::SHARED_WINDOW;
-use crate::exec::ops::transfer::LOCAL_LIMIT;
 use crate::syntax::{
     Constant, Function, FunctionId, FunctionKind, GlobalId, Module, Parameter, ScalarType, Space,
     Symbol, Variable,

@@ -2,8 +2,7 @@
 
 use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot};
-use crate::exec::machine::op::Handler;
-use crate::exec::ops::handler::NO_REGISTER;
+use crate::exec::machine::op::{Handler, NO_REGISTER};
 use crate::exec::ops::handler::moves::{
     copy, copy_handler, pack_four_bytes, pack_halves, pack_two_bytes, pack_words, unpack,
     words_differ,

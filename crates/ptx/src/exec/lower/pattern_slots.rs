@@ -6,7 +6,8 @@
 use super::address::Target;
 use super::function::{Lowerer, Slot};
 use super::registers::each_result;
-use crate::exec::machine::op::{ACCESS_PATTERN_SLOTS, PatternSlot, Space};
+use crate::exec::machine::op::{ACCESS_PATTERN_SLOTS, PatternSlot};
+use crate::exec::space::Space;
 use crate::syntax::Instruction;
 
 /// The address registers whose access patterns are cached, by slot.
@@ -125,8 +126,7 @@ impl Lowerer<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exec::Checking;
-    use crate::exec::lower_with_checks;
+    use crate::exec::{Checking, lower_with_checks};
     use crate::syntax;
 
     /// Returns the slots of the accesses to memory of a kernel.

@@ -2,10 +2,13 @@
 
 use super::address::{Target, row};
 use super::function::{Lowerer, Slot};
-use crate::exec::check::launch_race::{self, MAX_ELEMENTS};
-use crate::exec::check::race::{Reads, Writes, check, run_join, run_order};
-use crate::exec::check::watch::{AccessKind, run_exchange, run_record};
-use crate::exec::machine::op::{Handler, Op, Role, Space};
+use crate::exec::check::watch::AccessKind;
+use crate::exec::machine::op::{Handler, Op, Role};
+use crate::exec::ops::launch_race;
+use crate::exec::ops::launch_race::MAX_ELEMENTS;
+use crate::exec::ops::race::{Reads, Writes, check, run_join, run_order};
+use crate::exec::ops::record::{run_exchange, run_record};
+use crate::exec::space::Space;
 use crate::syntax::{Instruction, Modifier, ScalarType, Semantics};
 
 impl Lowerer<'_> {

@@ -3,8 +3,8 @@
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
 use super::set::{ComparisonHandler, comparison, is_packed};
-use crate::exec::machine::op::Handler;
-use crate::exec::ops::handler::{Combine, NO_REGISTER};
+use crate::exec::machine::op::{Handler, NO_REGISTER};
+use crate::exec::ops::handler::Combine;
 use crate::exec::ops::logic::run_predicate;
 use crate::exec::ops::moves::run_predicate_copy;
 use crate::isa::PredicateLogic;

@@ -2,10 +2,10 @@
 
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
-use crate::exec::machine::op::Handler;
+use crate::exec::machine::op::{Handler, NO_REGISTER};
 use crate::exec::memory::window::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 use crate::exec::ops::handler::moves::{lower_half, pack_halves, upper_half, words_differ};
-use crate::exec::ops::handler::{NO_REGISTER, quaternary, select};
+use crate::exec::ops::handler::{quaternary, select};
 use crate::exec::ops::moves::run_predicate_copy;
 use crate::exec::ops::set::{run_constants, run_space};
 use crate::exec::values::integer::table_logic;

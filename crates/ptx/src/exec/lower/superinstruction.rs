@@ -7,12 +7,12 @@ use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
 use super::function::Lowerer;
-use crate::exec::check::race::CheckedRead;
-use crate::exec::machine::op::{Op, PatternSlot, Role};
-use crate::exec::ops::handler::NO_REGISTER;
-use crate::exec::ops::handler::superinstruction::{
-    AddressRegister, MAX_ADDRESSES, Operand, Operation, Step, Superinstruction, handler,
+use crate::exec::check::shadow::CheckedRead;
+use crate::exec::machine::op::{NO_REGISTER, Op, Operation, PatternSlot, Role};
+use crate::exec::machine::superinstruction::{
+    AddressRegister, MAX_ADDRESSES, Operand, Step, Superinstruction,
 };
+use crate::exec::ops::handler::superinstruction::handler;
 
 /// The minimum number of arithmetic instructions of a superinstruction.
 const LEAST_ARITHMETIC: usize = 2;

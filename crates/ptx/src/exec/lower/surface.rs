@@ -3,8 +3,8 @@
 use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot};
 use super::texture::geometry;
+use crate::exec::image::{Change, OutOfBounds, SurfaceAccess};
 use crate::exec::machine::op::{Handler, Op};
-use crate::exec::ops::image::{Change, OutOfBounds, SurfaceAccess};
 use crate::exec::ops::surface::{load, run_reduce, run_store, run_store_formatted};
 use crate::syntax::{Instruction, Keyword, Operand, Operation, ScalarType, Tensor};
 

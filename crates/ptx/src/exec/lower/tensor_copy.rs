@@ -4,9 +4,9 @@ use super::asynchronous::state;
 use super::bulk::operation;
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
-use crate::exec::machine::op::Op;
-use crate::exec::ops::handler::NO_REGISTER;
-use crate::exec::ops::tensor::{self, Direction, Mode, TensorAccess};
+use crate::exec::machine::op::{NO_REGISTER, Op};
+use crate::exec::operands::tensor::{Direction, Mode, TensorAccess};
+use crate::exec::ops::tensor;
 use crate::syntax::{
     Base, CacheLevel, Instruction, Keyword, Modifier, Operand, ScalarClass, ScalarType,
     Space as State, Symbol, Tensor,

@@ -3,15 +3,14 @@
 use super::asynchronous::{address_space, state};
 use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot};
-use crate::exec::machine::op::{Handler, Op};
-use crate::exec::ops::handler::NO_REGISTER;
+use crate::exec::machine::op::{Handler, NO_REGISTER, Op};
+use crate::exec::operands::tensor_memory::{
+    TensorKind, TensorProduct, TensorTransfer, TransferShape,
+};
 use crate::exec::ops::tensor_memory::allocation::{run_allocate, run_deallocate, run_relinquish};
 use crate::exec::ops::tensor_memory::copy::{CopyShape, run_copy};
-use crate::exec::ops::tensor_memory::instruction_descriptor::TensorKind;
-use crate::exec::ops::tensor_memory::multiply::{TensorProduct, handler, run_commit};
-use crate::exec::ops::tensor_memory::transfer::{
-    TensorTransfer, TransferShape, run_load, run_store, run_wait,
-};
+use crate::exec::ops::tensor_memory::multiply::{handler, run_commit};
+use crate::exec::ops::tensor_memory::transfer::{run_load, run_store, run_wait};
 use crate::syntax::{Address, Instruction, Keyword, Operand, ScalarType};
 
 /// Suffixes of forms that are not supported.

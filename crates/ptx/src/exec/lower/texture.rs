@@ -6,8 +6,8 @@ mod query;
 use self::operands::{Operands, has_samples};
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
+use crate::exec::image::{Channels, CoordinateMode, Detail, Geometry, Offset, TextureAccess};
 use crate::exec::machine::op::Op;
-use crate::exec::ops::image::{Channels, CoordinateMode, Detail, Geometry, Offset, TextureAccess};
 use crate::exec::ops::texture::texture_handler;
 use crate::syntax::{Instruction, Keyword, ScalarType, Tensor, Texturing};
 

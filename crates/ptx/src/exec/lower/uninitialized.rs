@@ -2,8 +2,9 @@
 
 use super::address::Target;
 use super::function::Lowerer;
-use crate::exec::check::uninitialized::{run_check, run_find, run_record};
-use crate::exec::machine::op::{Role, Space};
+use crate::exec::machine::op::Role;
+use crate::exec::ops::uninitialized::{run_check, run_find, run_record};
+use crate::exec::space::Space;
 
 impl Lowerer<'_> {
     /// Appends a check that all bytes of a read are written.

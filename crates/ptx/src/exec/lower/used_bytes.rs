@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::address::{Target, row};
 use super::error::Lowered;
 use super::function::{Lowerer, Slot};
-use crate::exec::memory::access::load;
+use crate::exec::ops::access::load;
 use crate::exec::ops::handler::moves::{copy, insert_byte, lower_word};
 
 impl Lowerer<'_> {

@@ -2,7 +2,8 @@
 
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
-use crate::exec::ops::video::{Operation, Pick, Third, Video, run_video};
+use crate::exec::operands::video::{Operation, Pick, Third, Video};
+use crate::exec::ops::video::run_video;
 use crate::syntax::{
     Compare, Instruction, Keyword, Modifier, Opcode, Operand, Operation as Written, ScalarClass,
     ScalarType, Selector,

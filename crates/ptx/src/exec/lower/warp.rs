@@ -2,8 +2,7 @@
 
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
-use crate::exec::machine::op::{Exchanged, Handler, Role};
-use crate::exec::ops::handler::NO_REGISTER;
+use crate::exec::machine::op::{Exchanged, Handler, NO_REGISTER, Role};
 use crate::exec::ops::warp_wide::{
     run_active_mask, run_ballot, run_elect, run_match_all, run_match_any, run_reduce,
     run_reduce_float, run_vote, run_warp_barrier, shuffle_handler,

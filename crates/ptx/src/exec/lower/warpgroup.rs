@@ -4,9 +4,10 @@ use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot};
 use super::matrix::{SparsityOperands, accumulation, element, shape};
 use crate::exec::machine::op::Op;
-use crate::exec::ops::matrix::multiply::{ComputeUnit, ProductKind};
-use crate::exec::ops::matrix::{Distribution, Element, Fragment, FragmentLayout, Role};
-use crate::exec::ops::warpgroup::{Left, ROWS, SharedFactor, WarpgroupProduct, multiply, run_wait};
+use crate::exec::matrix::multiply::{ComputeUnit, ProductKind};
+use crate::exec::matrix::{Distribution, Element, Fragment, FragmentLayout, Role};
+use crate::exec::operands::warpgroup::{Left, SharedFactor, WarpgroupProduct};
+use crate::exec::ops::warpgroup::{ROWS, multiply, run_wait};
 use crate::syntax::{Instruction, Keyword, Modifier, Operand, Shape};
 
 impl Lowerer<'_> {

@@ -8,9 +8,10 @@ use super::element::Element;
 use super::error::Lowered;
 use super::function::{Lowerer, Slot};
 use super::race::may_order;
-use crate::exec::machine::op::{Handler, Space};
+use crate::exec::machine::op::Handler;
 use crate::exec::ops::atomic::{run_wide_load, run_wide_store};
 use crate::exec::ops::handler::moves::{unpack, unpack_signed};
+use crate::exec::space::Space;
 use crate::syntax::{Instruction, ScalarClass, ScalarType};
 
 /// The elements of a vector, which are all in words or all in doubles.

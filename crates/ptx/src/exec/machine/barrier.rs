@@ -1,8 +1,7 @@
 //! A barrier of a block. When all expected threads have arrived, a new phase begins.
 
-use super::frame::Frame;
 use super::op::Op;
-use super::unit::Wait;
+use crate::exec::frame::Frame;
 
 /// One of a block's barriers: sixteen named barriers, and one for each warpgroup.
 #[derive(Clone, Copy, Debug, Default)]
@@ -92,6 +91,25 @@ impl Tally {
         let value = if is_true { u32::MAX } else { 0 };
         frame.set_predicate(op.d, value, lanes);
     }
+}
+
+/// The number of named barriers of a block. Those of warpgroups follow.
+pub(crate) const NAMED_BARRIERS: usize = 16;
+
+/// The number of warpgroups in the largest block.
+pub(crate) const MAX_WARPGROUPS: usize = 8;
+
+/// An arrival at a barrier.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Wait {
+    /// The barrier, 0 to 15.
+    pub(crate) barrier: usize,
+    /// The number of expected threads; 0 for all threads of the block.
+    pub(crate) count: u32,
+    /// The lanes with a true predicate, for reductions.
+    pub(crate) votes: u32,
+    /// `true` if the lanes continue immediately.
+    pub(crate) arrive_only: bool,
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::runtime::Runtime;
-use crate::exec::ops::image::{Surface, Texture};
+use crate::exec::image::{Surface, Texture};
 
 /// The last texture and the last surface of a worker. The objects of a launch do not change until it ends.
 #[derive(Debug, Default)]

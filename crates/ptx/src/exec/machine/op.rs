@@ -1,8 +1,7 @@
 //! A decoded instruction.
 
 use super::unit::Unit;
-use crate::exec::ops::handler::NO_REGISTER;
-use crate::exec::ops::handler::superinstruction::Operation;
+use crate::exec::space::Space;
 
 /// Executes one instruction for the active lanes of a unit.
 ///
@@ -201,19 +200,17 @@ pub(crate) enum Control {
     Fault,
 }
 
-/// The state space of an access.
+/// The value of `Op::e` of [`compare`] without a second destination.
+pub(crate) const NO_REGISTER: u32 = u32::MAX;
+
+/// The operation of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Space {
-    /// Any window, selected by the address.
-    Generic,
-    /// Device memory, including constants.
-    Global,
-    /// The block's shared memory.
-    Shared,
-    /// The thread's local memory, by address.
-    Local,
-    /// The thread's local memory, by offset from the frame, without an address register.
-    Frame,
-    /// The kernel's parameters.
-    Param,
+pub(crate) enum Operation {
+    /// A copy of the first source.
+    Load,
+    Add,
+    Subtract,
+    Multiply,
+    /// The product of the first two sources plus the third, rounded once.
+    MultiplyAdd,
 }

@@ -2,24 +2,23 @@
 
 use std::collections::HashMap;
 
-use super::frame::Layout;
 use super::op::Op;
 use super::runtime_use::RuntimeUse;
-use crate::exec::check::definedness::Flow;
+use super::superinstruction::Superinstruction;
 use crate::exec::check::source::SourceMap;
+use crate::exec::check::undefined::Flow;
 use crate::exec::check::variable::{Shape, SharedVariable};
+use crate::exec::frame::Layout;
+use crate::exec::image::{SurfaceAccess, TextureAccess};
+use crate::exec::matrix::multiply::ProductKind;
+use crate::exec::matrix::sparsity::Sparsity;
+use crate::exec::matrix::{Fragment, FragmentLayout};
 use crate::exec::memory::window::FUNCTION_WINDOW;
-use crate::exec::ops::bulk::BulkReduction;
-use crate::exec::ops::handler::superinstruction::Superinstruction;
-use crate::exec::ops::image::{SurfaceAccess, TextureAccess};
-use crate::exec::ops::matrix::multiply::ProductKind;
-use crate::exec::ops::matrix::sparsity::Sparsity;
-use crate::exec::ops::matrix::{Fragment, FragmentLayout};
-use crate::exec::ops::tensor::TensorAccess;
-use crate::exec::ops::tensor_memory::multiply::TensorProduct;
-use crate::exec::ops::tensor_memory::transfer::TensorTransfer;
-use crate::exec::ops::video::Video;
-use crate::exec::ops::warpgroup::WarpgroupProduct;
+use crate::exec::operands::bulk::BulkReduction;
+use crate::exec::operands::tensor::TensorAccess;
+use crate::exec::operands::tensor_memory::{TensorProduct, TensorTransfer};
+use crate::exec::operands::video::Video;
+use crate::exec::operands::warpgroup::WarpgroupProduct;
 
 /// The distance between the addresses of functions, in bytes.
 const FUNCTION_STRIDE: u64 = 16;

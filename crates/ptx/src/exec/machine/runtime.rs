@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::exec::check::report::Report;
-use crate::exec::ops::image::{Surface, Texture};
+use crate::exec::image::{Surface, Texture};
 
 /// The host services of the device runtime functions.
 pub trait Runtime: Sync {

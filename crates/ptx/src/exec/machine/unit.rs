@@ -1,16 +1,17 @@
 //! The context of a handler: the registers of one activation, and the memory and launch that it can access.
 
-use super::block::BlockState;
-use super::frame::Frame;
-use super::grid::Prepared;
+use super::access_pattern_cache::AccessPatternCache;
+use super::barrier::Wait;
+use super::block_state::BlockState;
+use super::launch::Prepared;
 use super::objects::Objects;
 use super::op::Control;
-use super::warp::WarpState;
+use super::warp_state::WarpState;
 use crate::exec::check::report::Trap;
 use crate::exec::check::watch::Watcher;
+use crate::exec::frame::Frame;
+use crate::exec::matrix::workspace::Matrices;
 use crate::exec::memory::SegmentCache;
-use crate::exec::memory::access_pattern_cache::AccessPatternCache;
-use crate::exec::ops::matrix::dense::Matrices;
 
 /// A fragment of a warp that executes an instruction.
 #[derive(Debug)]
@@ -40,19 +41,6 @@ pub(crate) struct Unit<'r> {
     pub(crate) trap: Option<Trap>,
     /// The access patterns of address registers.
     pub(crate) patterns: &'r mut AccessPatternCache,
-}
-
-/// An arrival at a barrier.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Wait {
-    /// The barrier, 0 to 15.
-    pub(crate) barrier: usize,
-    /// The number of expected threads; 0 for all threads of the block.
-    pub(crate) count: u32,
-    /// The lanes with a true predicate, for reductions.
-    pub(crate) votes: u32,
-    /// `true` if the lanes continue immediately.
-    pub(crate) arrive_only: bool,
 }
 
 impl Unit<'_> {

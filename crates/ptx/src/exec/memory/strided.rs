@@ -2,9 +2,9 @@
 
 use std::ptr;
 
-use super::access::AccessMode;
 use super::access_pattern::AccessPattern;
 use super::{HostBytes, Segment};
+use crate::exec::memory::AccessMode;
 use crate::exec::values::lane::HALF;
 
 /// The memory of an access pattern in one segment, which instructions access at different offsets.

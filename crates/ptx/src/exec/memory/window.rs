@@ -1,6 +1,6 @@
 //! The generic address space: device and host memory below 2^48, and a window above it for each other space.
 
-use crate::exec::machine::op::Space;
+use crate::exec::space::Space;
 
 /// The start of shared memory in the generic address space.
 pub(crate) const SHARED_WINDOW: u64 = 1 << 48;

@@ -3,12 +3,12 @@
 use super::mbarrier::Mbarrier;
 use crate::exec::check::copies::Copy;
 use crate::exec::check::report::Trap;
-use crate::exec::check::uninitialized;
-use crate::exec::machine::op::{Control, Op, Space};
+use crate::exec::machine::op::{Control, Op};
 use crate::exec::machine::unit::Unit;
-use crate::exec::memory::access::{
-    AccessMode, check_alignment, check_reach, read_at, update_at, write_at,
-};
+use crate::exec::memory::AccessMode;
+use crate::exec::ops::access::{check_alignment, check_reach, read_at, update_at, write_at};
+use crate::exec::ops::uninitialized;
+use crate::exec::space::Space;
 use crate::exec::values::lane::Lanes;
 
 pub(crate) fn run_copy(unit: &mut Unit<'_>, op: &Op) -> Control {

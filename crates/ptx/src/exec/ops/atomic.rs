@@ -3,12 +3,12 @@
 use parking_lot::Mutex;
 
 use crate::exec::check::report::{ReportKind, Trap};
-use crate::exec::machine::op::{Control, Op, Space};
+use crate::exec::machine::op::{Control, Op};
 use crate::exec::machine::unit::Unit;
-use crate::exec::memory::access::{
-    AccessMode, addresses, check_alignment, read_at, update_at, write_at,
-};
+use crate::exec::memory::AccessMode;
 use crate::exec::memory::window::resolve;
+use crate::exec::ops::access::{addresses, check_alignment, read_at, update_at, write_at};
+use crate::exec::space::Space;
 use crate::exec::values::float::{Real, canonical, flush};
 use crate::exec::values::lane::Lanes;
 

@@ -4,12 +4,13 @@ use super::handler::unary;
 use super::mbarrier::Mbarrier;
 use super::tensor_memory::multiply::observe_barrier;
 use crate::exec::check::report::{ReportKind, Trap};
-use crate::exec::check::uninitialized;
 use crate::exec::machine::cluster::{address_in, block_rank};
 use crate::exec::machine::op::{Control, Handler, Op};
 use crate::exec::machine::unit::Unit;
-use crate::exec::memory::access::{AccessMode, read_at, trap, update_at};
+use crate::exec::memory::AccessMode;
 use crate::exec::memory::window::SHARED_WINDOW;
+use crate::exec::ops::access::{read_at, trap, update_at};
+use crate::exec::ops::uninitialized;
 use crate::exec::values::lane::Lanes;
 
 /// The operation of `run_update`.

@@ -1,16 +1,16 @@
 //! Bulk copies and reductions: `cp.async.bulk`, `cp.reduce.async.bulk`.
 
-use super::handler::NO_REGISTER;
 use super::mbarrier::Mbarrier;
-use super::tensor::{self, Change};
+use super::tensor::{self};
 use crate::exec::check::report::{ReportKind, Trap};
-use crate::exec::check::uninitialized;
 use crate::exec::machine::cluster::address_in;
-use crate::exec::machine::op::{Control, Op, Space};
+use crate::exec::machine::op::{Control, NO_REGISTER, Op};
 use crate::exec::machine::unit::Unit;
-use crate::exec::memory::access::{
-    AccessMode, check_alignment, check_reach, read_at, trap, update_at, write_at,
-};
+use crate::exec::memory::AccessMode;
+use crate::exec::operands::bulk::BulkReduction;
+use crate::exec::ops::access::{check_alignment, check_reach, read_at, trap, update_at, write_at};
+use crate::exec::ops::uninitialized;
+use crate::exec::space::Space;
 use crate::exec::values::lane::Lanes;
 
 /// The alignment of addresses and sizes, in bytes.
@@ -20,13 +20,6 @@ const ALIGNMENT: u64 = 16;
 pub(crate) const TO_SHARED: u64 = 1;
 pub(crate) const FROM_SHARED: u64 = 2;
 pub(crate) const LIST_SHIFT: u32 = 2;
-
-/// The operation of a reduction on each element, and the element's size in bytes.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct BulkReduction {
-    pub(crate) change: Change,
-    pub(crate) bytes: u64,
-}
 
 /// The bytes that one thread copies, and the spaces of the destination and the source.
 struct Block {

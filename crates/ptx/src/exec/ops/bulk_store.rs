@@ -1,10 +1,12 @@
 //! Bulk stores to shared memory: `st.bulk`.
 
 use crate::exec::check::report::{ReportKind, Trap};
-use crate::exec::machine::op::{Control, Op, Space};
+use crate::exec::machine::op::{Control, Op};
 use crate::exec::machine::unit::Unit;
-use crate::exec::memory::access::{AccessMode, check_alignment, trap, write_at};
+use crate::exec::memory::AccessMode;
 use crate::exec::memory::window::resolve;
+use crate::exec::ops::access::{check_alignment, trap, write_at};
+use crate::exec::space::Space;
 use crate::exec::values::lane::Lanes;
 
 /// The alignment of addresses and sizes, in bytes.

@@ -3,7 +3,7 @@
 //! As on hardware, a difference is the sum with the complement, and its carry is set unless it borrows. So a sum can read the carry of a
 //! difference, and the reverse.
 
-use crate::exec::machine::frame::InFile;
+use crate::exec::frame::InFile;
 use crate::exec::machine::op::{Control, Op};
 use crate::exec::machine::unit::Unit;
 use crate::exec::values::integer::Integer;

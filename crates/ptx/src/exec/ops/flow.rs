@@ -2,10 +2,10 @@
 
 use std::sync::atomic::{Ordering, fence};
 
-use super::warpgroup::NAMED_BARRIERS;
 use crate::exec::check::report::{ReportKind, Trap};
+use crate::exec::machine::barrier::{NAMED_BARRIERS, Wait};
 use crate::exec::machine::op::{Control, Op};
-use crate::exec::machine::unit::{Unit, Wait};
+use crate::exec::machine::unit::Unit;
 use crate::exec::values::lane::Lanes;
 
 /// The value of `Op::c` for a barrier that waits for every thread of the block.

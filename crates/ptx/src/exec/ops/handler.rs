@@ -13,9 +13,11 @@ pub(crate) mod superinstruction;
 
 use std::ptr::NonNull;
 
+use crate::exec::machine::op::NO_REGISTER;
+
 pub(crate) use self::arity::{binary, quaternary, ternary, unary};
 
-use crate::exec::machine::frame::InFile;
+use crate::exec::frame::InFile;
 use crate::exec::machine::op::{Control, Handler, Op};
 use crate::exec::machine::unit::Unit;
 use crate::exec::values::float::inherit;
@@ -149,9 +151,6 @@ impl Combine {
     /// The flag in `Op::imm` that negates the predicate.
     pub(crate) const NEGATE: u64 = 4;
 }
-
-/// The value of `Op::e` of [`compare`] without a second destination.
-pub(crate) const NO_REGISTER: u32 = u32::MAX;
 
 /// Copies an operation, of which a handler has only the type.
 ///

@@ -1,7 +1,7 @@
 //! Queries of textures and surfaces: `txq`, `suq`, `istypep`.
 
-use super::image::Query;
 use crate::exec::check::report::{ReportKind, Trap};
+use crate::exec::image::Query;
 use crate::exec::machine::op::{Control, Op};
 use crate::exec::machine::unit::Unit;
 use crate::exec::values::lane::Lanes;

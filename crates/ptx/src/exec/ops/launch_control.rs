@@ -3,9 +3,11 @@
 use super::mbarrier::Mbarrier;
 use crate::exec::check::report::Trap;
 use crate::exec::machine::cluster::address_in;
-use crate::exec::machine::op::{Control, Op, Space};
+use crate::exec::machine::op::{Control, Op};
 use crate::exec::machine::unit::Unit;
-use crate::exec::memory::access::{AccessMode, check_alignment, update_at, write_at};
+use crate::exec::memory::AccessMode;
+use crate::exec::ops::access::{check_alignment, update_at, write_at};
+use crate::exec::space::Space;
 use crate::exec::values::lane::Lanes;
 
 /// The number of bytes of a response.

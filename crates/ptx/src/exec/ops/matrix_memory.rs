@@ -5,7 +5,8 @@ use crate::exec::check::report::Trap;
 use crate::exec::machine::op::{Control, Op};
 use crate::exec::machine::program::MovedMatrix;
 use crate::exec::machine::unit::Unit;
-use crate::exec::memory::access::{AccessMode, check_alignment, read_at, write_at};
+use crate::exec::memory::AccessMode;
+use crate::exec::ops::access::{check_alignment, read_at, write_at};
 use crate::exec::values::lane::Row;
 
 /// Returns `true` if lanes are missing. The instruction then waits for them.

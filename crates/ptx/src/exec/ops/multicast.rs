@@ -6,7 +6,8 @@
 use crate::exec::check::report::ReportKind;
 use crate::exec::machine::op::{Control, Op};
 use crate::exec::machine::unit::Unit;
-use crate::exec::memory::access::{AccessMode, addresses, check_alignment, check_reach, trap};
+use crate::exec::memory::AccessMode;
+use crate::exec::ops::access::{addresses, check_alignment, check_reach, trap};
 
 /// The alignment of bulk copies in bytes.
 pub(crate) const BULK_ALIGNMENT: u64 = 16;

@@ -1,9 +1,9 @@
 //! Local memory of functions: addresses of variables, `alloca`, `stacksave`, `stackrestore`.
 
-use super::transfer::LOCAL_LIMIT;
 use crate::exec::check::report::{ReportKind, Trap};
 use crate::exec::machine::op::{Control, Op};
 use crate::exec::machine::unit::Unit;
+use crate::exec::machine::warp_state::LOCAL_LIMIT;
 use crate::exec::values::lane::{LANES, Lanes, Row};
 
 /// Computes the generic address of a variable of the frame.

@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use super::handler::versions;
-use super::image::{Coordinates, Element, OutOfBounds, Surface, SurfaceAccess};
 use super::texture::read_bytes;
 use crate::exec::check::report::{ReportKind, Trap};
-use crate::exec::machine::frame::InFile;
-use crate::exec::machine::op::{Control, Handler, Op, Space};
+use crate::exec::frame::InFile;
+use crate::exec::image::{Coordinates, Element, OutOfBounds, Surface, SurfaceAccess};
+use crate::exec::machine::op::{Control, Handler, Op};
 use crate::exec::machine::unit::Unit;
-use crate::exec::memory::access::{AccessMode, update_at, write_at};
 use crate::exec::memory::lane_addresses::LaneAddresses;
-use crate::exec::memory::{Segment, Word};
+use crate::exec::memory::{AccessMode, Segment, Word};
+use crate::exec::ops::access::{update_at, write_at};
+use crate::exec::space::Space;
 use crate::exec::values::lane::{LANES, Lanes, lanes_where};
 
 versions! {

@@ -2,9 +2,10 @@
 
 use super::print::{self, Arguments};
 use crate::exec::check::report::{ReportKind, Trap};
-use crate::exec::machine::op::{Control, Op, Space};
+use crate::exec::machine::op::{Control, Op};
 use crate::exec::machine::unit::Unit;
-use crate::exec::memory::access::read_at;
+use crate::exec::ops::access::read_at;
+use crate::exec::space::Space;
 use crate::exec::values::lane::Lanes;
 
 /// The maximum length of a string in device memory.

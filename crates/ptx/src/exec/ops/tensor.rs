@@ -10,5 +10,5 @@ mod reduction;
 mod swizzle;
 mod walk;
 
-pub(crate) use self::copy::{Direction, Mode, TensorAccess, run};
-pub(crate) use self::reduction::{Change, Location, change, read_bytes, update};
+pub(crate) use self::copy::run;
+pub(crate) use self::reduction::{Location, change, read_bytes, update};

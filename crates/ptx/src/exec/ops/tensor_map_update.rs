@@ -2,9 +2,11 @@
 
 use super::tensor_map::Field;
 use crate::exec::check::report::Trap;
-use crate::exec::machine::op::{Control, Op, Space};
+use crate::exec::machine::op::{Control, Op};
 use crate::exec::machine::unit::Unit;
-use crate::exec::memory::access::{AccessMode, check_alignment, read_at, write_at};
+use crate::exec::memory::AccessMode;
+use crate::exec::ops::access::{check_alignment, read_at, write_at};
+use crate::exec::space::Space;
 use crate::exec::values::lane::Lanes;
 
 /// The alignment of a map, in bytes.

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use super::handler::versions;
-use super::image::{Channels, CoordinateMode, Detail, Point, Texel, Texture, TextureAccess};
 use crate::exec::check::report::{ReportKind, Trap};
-use crate::exec::machine::frame::Frame;
-use crate::exec::machine::op::{Control, Handler, Op, Space};
+use crate::exec::frame::Frame;
+use crate::exec::image::{Channels, CoordinateMode, Detail, Point, Texel, Texture, TextureAccess};
+use crate::exec::machine::op::{Control, Handler, Op};
 use crate::exec::machine::unit::Unit;
-use crate::exec::memory::access::{AccessMode, read_at};
+use crate::exec::memory::AccessMode;
+use crate::exec::ops::access::read_at;
+use crate::exec::space::Space;
 use crate::exec::values::lane::{Lanes, lanes_where};
 
 versions! {

@@ -6,62 +6,25 @@
 //! others.
 
 use super::handler::versions;
-use super::matrix::descriptor::{Descriptor, PIECE};
-use super::matrix::multiply::{Matrix, Multiply, Problem, ProductKind};
-use super::matrix::number::Number;
 use super::matrix::registers::{Results, read};
-use super::matrix::sparsity::Sparsity;
-use super::matrix::{Element, FragmentLayout, Numbers};
 use crate::exec::check::report::Trap;
-use crate::exec::machine::op::{Control, Handler, Op, Space};
-use crate::exec::machine::unit::{Unit, Wait};
-use crate::exec::memory::access::read_at;
+use crate::exec::machine::barrier::{NAMED_BARRIERS, Wait};
+use crate::exec::machine::op::{Control, Handler, Op};
+use crate::exec::machine::unit::Unit;
+use crate::exec::matrix::Numbers;
+use crate::exec::matrix::descriptor::{Descriptor, PIECE};
+use crate::exec::matrix::multiply::{Matrix, Multiply, Problem};
+use crate::exec::matrix::number::Number;
+use crate::exec::operands::warpgroup::{Left, SharedFactor, WarpgroupProduct};
+use crate::exec::ops::access::read_at;
+use crate::exec::space::Space;
 
 /// The number of threads in a warpgroup.
 const THREADS: u32 = 128;
 /// The number of warps in a warpgroup.
 const WARPS: u32 = 4;
-/// The number of named barriers of a block. Those of warpgroups follow.
-pub(crate) const NAMED_BARRIERS: usize = 16;
-/// The number of warpgroups in the largest block.
-pub(crate) const MAX_WARPGROUPS: usize = 8;
 /// The number of rows of A that a warp holds.
 pub(crate) const ROWS: u32 = 16;
-
-/// A product by a warpgroup. Its descriptors are in rows `a` and `b` of the instruction. Its scale is in predicate `c`, which `e` may
-/// negate.
-#[derive(Clone, Debug)]
-pub(crate) struct WarpgroupProduct {
-    /// A warp's part of the result.
-    pub(crate) to: FragmentLayout,
-    /// The list of the rows of its registers, and those of A if A is in registers.
-    pub(crate) rows: u32,
-    pub(crate) left: Left,
-    pub(crate) right: SharedFactor,
-    /// The inner extent, including the zeros of a sparse matrix.
-    pub(crate) inner: u32,
-    pub(crate) kind: ProductKind,
-    pub(crate) sparsity: Option<Sparsity>,
-}
-
-/// The location of A.
-#[derive(Clone, Debug)]
-pub(crate) enum Left {
-    /// Registers, and `true` if A is negated.
-    Registers(FragmentLayout, bool),
-    /// In shared memory.
-    Shared(SharedFactor),
-}
-
-/// A factor in shared memory.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct SharedFactor {
-    pub(crate) element: Element,
-    /// `true` if the factor is negated.
-    pub(crate) is_negative: bool,
-    /// `true` if neighboring elements in memory are neighbors across the inner extent.
-    pub(crate) is_transposed: bool,
-}
 
 /// The range of rows or columns of a factor.
 #[derive(Clone, Copy)]
@@ -164,15 +127,6 @@ where
     results.set(unit, to_rows, 0, &bits);
     results.write(unit, to_rows);
     Ok(())
-}
-
-impl Left {
-    fn element(&self) -> Element {
-        match self {
-            Self::Registers(layout, _) => layout.fragment.element,
-            Self::Shared(side) => side.element,
-        }
-    }
 }
 
 /// Returns the transposed matrix.

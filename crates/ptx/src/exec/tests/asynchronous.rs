@@ -1,8 +1,7 @@
 //! Asynchronous copies and mbarrier objects.
 
 use super::super::ReportKind;
-use super::Bench;
-use super::TestResult;
+use super::{Bench, TestResult};
 
 /// Copies the thread's own word from memory to `tile`. `%r2` holds its address there.
 const COPY: &str = "

@@ -1,8 +1,7 @@
 //! Atomics of many blocks.
 
 use super::super::Schedule;
-use super::TestResult;
-use super::{Bench, kernel};
+use super::{Bench, TestResult, kernel};
 
 #[test]
 fn atomic_sums_are_exact() -> TestResult {

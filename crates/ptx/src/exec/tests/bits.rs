@@ -1,8 +1,7 @@
 //! Integers beyond basic arithmetic: carries, permutations, dot products, and comparisons with numeric results.
 
-use super::TestResult;
 use super::arithmetic::{D, F, H, ONES32, R, check, compute};
-use super::{Bench, kernel};
+use super::{Bench, TestResult, kernel};
 
 #[test]
 fn carries_link_words() -> TestResult {

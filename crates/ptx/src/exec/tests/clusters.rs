@@ -1,8 +1,7 @@
 //! Clusters: blocks that access each other's shared memory.
 
 use super::super::ReportKind;
-use super::TestResult;
-use super::{BASE, Bench, kernel};
+use super::{BASE, Bench, TestResult, kernel};
 
 const PARAMS: [u8; 8] = BASE.to_le_bytes();
 

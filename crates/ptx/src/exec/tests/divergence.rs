@@ -1,8 +1,7 @@
 //! Divergence and reconvergence of lanes.
 
 use super::super::Schedule;
-use super::Bench;
-use super::TestResult;
+use super::{Bench, TestResult};
 
 #[test]
 fn lanes_share_a_spin_lock() -> TestResult {

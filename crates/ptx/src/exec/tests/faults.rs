@@ -1,11 +1,9 @@
 //! Faults that stop a launch, and refusals before it.
 
-use super::TestResult;
 use std::sync::Mutex;
 
-use super::super::ReportKind;
-use super::super::lower;
-use super::{BASE, Bench};
+use super::super::{ReportKind, lower};
+use super::{BASE, Bench, TestResult};
 use crate::syntax;
 
 /// An illegal address names block thread line and access.

@@ -1,18 +1,11 @@
 //! Textures and surfaces in forms that CUDA C++ compilers do not emit.
 
-use super::TestResult;
 use std::sync::Arc;
 
-use super::{BASE, Bench, kernel};
-use crate::exec::AddressMode;
-use crate::exec::Channel;
-use crate::exec::Element;
-use crate::exec::Image;
-use crate::exec::ReportKind;
-use crate::exec::Surface;
-use crate::exec::Texture;
-use crate::exec::Tiles;
-use crate::exec::lower;
+use super::{BASE, Bench, TestResult, kernel};
+use crate::exec::{
+    AddressMode, Channel, Element, Image, ReportKind, Surface, Texture, Tiles, lower,
+};
 use crate::syntax;
 
 /// Returns a texture of the four bytes 1, 2, 4 and 8.

@@ -1,8 +1,7 @@
 //! Clusters that cancel others and take over their work.
 
 use super::super::Schedule;
-use super::TestResult;
-use super::{BASE, Bench};
+use super::{BASE, Bench, TestResult};
 
 /// Each block increments a counter at its own index and at each index that it takes over. The word at `[%p+1024]` counts blocks.
 const TAKER: &str = "

@@ -1,7 +1,6 @@
 //! Products of matrices, compared with the definition. Operands are loaded in the layout of the ISA.
 
-use super::Bench;
-use super::TestResult;
+use super::{Bench, TestResult};
 use crate::exec::ops::handler::with_baseline_handlers;
 
 /// The addresses of the operands and the result in memory.

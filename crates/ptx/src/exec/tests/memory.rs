@@ -1,9 +1,7 @@
 //! State spaces, vectors, widths and initial values.
 
-use super::super::Checking;
-use super::super::ReportKind;
-use super::TestResult;
-use super::{Bench, kernel};
+use super::super::{Checking, ReportKind};
+use super::{Bench, TestResult, kernel};
 
 /// Vectors load and store in order and may overwrite their address.
 #[test]

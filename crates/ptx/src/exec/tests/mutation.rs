@@ -6,12 +6,8 @@ use std::time::Duration;
 
 use fastrand::Rng;
 
-use super::super::DeviceModel;
-use super::super::Launch;
-use super::super::Schedule;
-use super::super::lower;
 use super::super::memory::tests::Arena;
-use super::super::run;
+use super::super::{DeviceModel, Launch, Schedule, lower, run};
 use super::{BASE, Host};
 use crate::syntax;
 

@@ -2,8 +2,7 @@
 
 use std::fs;
 
-use super::TestResult;
-use super::{BASE, Bench};
+use super::{BASE, Bench, TestResult};
 use crate::exec::{Checking, Report};
 
 /// A kernel that writes a tile, and reads what other threads wrote. `BARRIER` is between the two. The function that reads is inlined.

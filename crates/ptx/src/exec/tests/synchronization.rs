@@ -2,9 +2,7 @@
 
 use std::sync::Mutex;
 
-use super::super::Checking;
-use super::super::Report;
-use super::super::ReportKind;
+use super::super::{Checking, Report, ReportKind};
 use super::{Bench, kernel};
 
 type Result = std::result::Result<(), Box<Report>>;

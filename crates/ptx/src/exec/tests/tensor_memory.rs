@@ -1,9 +1,7 @@
 //! Tensor memory: allocation, loads and stores, and the checks of both.
 
 use super::{Bench, TestResult, kernel};
-use crate::exec::Checking;
-use crate::exec::Report;
-use crate::exec::ReportKind;
+use crate::exec::{Checking, Report, ReportKind};
 
 /// Returns a kernel for sm_100a. `%r2` is the address of the variable `address` in shared memory.
 fn bench(body: &str, bytes: u64) -> Bench {

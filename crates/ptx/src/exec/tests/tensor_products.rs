@@ -3,8 +3,7 @@
 //! The layouts of the matrices in shared memory are CuTe's canonical layouts, computed here from their definitions.
 
 use super::{Bench, TestResult, kernel};
-use crate::exec::Report;
-use crate::exec::ReportKind;
+use crate::exec::{Report, ReportKind};
 
 /// The number of bytes of shared memory that a kernel loads.
 const IMAGE: usize = 32768;

@@ -1,8 +1,7 @@
 //! Copies, reductions and prefetches of parts of tensors, and bulk reductions.
 
 use super::super::ReportKind;
-use super::TestResult;
-use super::{BASE, Bench};
+use super::{BASE, Bench, TestResult};
 use crate::exec::ops::tensor_map::{Corners, Field, IM2COL, MAGIC, TILED};
 
 /// The addresses of the tensor and the results, after the map.

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use super::Bench;
-use super::TestResult;
+use super::{Bench, TestResult};
 use crate::exec::{Budget, Limits, Report, ReportKind};
 
 /// The budget of a test, which no correct kernel here exceeds.

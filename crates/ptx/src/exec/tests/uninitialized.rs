@@ -1,13 +1,9 @@
 //! Uninitialized reads that are reported, and reads that are not.
 
-use super::TestResult;
 use std::sync::Mutex;
 
-use super::super::Area;
-use super::super::Checking;
-use super::super::Report;
-use super::super::ReportKind;
-use super::{BASE, Bench};
+use super::super::{Area, Checking, Report, ReportKind};
+use super::{BASE, Bench, TestResult};
 
 /// Runs `body` on two blocks of 64 threads. Only the first 512 bytes of memory are initialized.
 fn outcome(body: &str) -> Result<(), Box<Report>> {

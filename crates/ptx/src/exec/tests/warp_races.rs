@@ -1,8 +1,6 @@
 //! Races between the threads of one warp, for shared and device memory.
 
-use super::super::Checking;
-use super::super::Report;
-use super::super::ReportKind;
+use super::super::{Checking, Report, ReportKind};
 use super::Bench;
 
 type Result = std::result::Result<(), Box<Report>>;

@@ -1,7 +1,6 @@
 //! Products of matrices by warpgroups.
 
-use super::TestResult;
-use super::{Bench, kernel};
+use super::{Bench, TestResult, kernel};
 
 /// Returns a kernel for sm_90a.
 fn bench(body: &str, bytes: u64) -> Bench {

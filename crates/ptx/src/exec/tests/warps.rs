@@ -1,8 +1,7 @@
 //! Barriers, and instructions that communicate among the lanes of a warp.
 
 use super::super::ReportKind;
-use super::Bench;
-use super::TestResult;
+use super::{Bench, TestResult};
 
 /// Block that polls between barriers yields to the block that it waits for.
 #[test]

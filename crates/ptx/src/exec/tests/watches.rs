@@ -1,10 +1,7 @@
 //! The accesses that a launch reports to its watcher.
 
-use super::TestResult;
-use super::{BASE, Bench};
-use crate::exec::AccessKind;
-use crate::exec::Checking;
-use crate::exec::ReportKind;
+use super::{BASE, Bench, TestResult};
+use crate::exec::{AccessKind, Checking, ReportKind};
 
 fn watched(body: &str) -> Bench {
     Bench::body(body, 1024).with_checks(Checking::nothing().with_races(true), 0..0)

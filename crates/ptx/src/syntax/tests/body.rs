@@ -1,7 +1,6 @@
 //! Labels, branches, lists, calls and locations.
 
-use super::TestResult;
-use super::{body, module, operands, refused, refused_body};
+use super::{TestResult, body, module, operands, refused, refused_body};
 use crate::syntax::{CallSignature, Callee, LabelId, Operand, PrototypeId, Symbol};
 
 #[test]

@@ -1,7 +1,6 @@
 //! Spellings of numbers, and constant expressions.
 
-use super::TestResult;
-use super::{operands, refused_body};
+use super::{TestResult, operands, refused_body};
 use crate::syntax::{Integer, Operand};
 
 fn value(text: &str) -> TestResult<i128> {

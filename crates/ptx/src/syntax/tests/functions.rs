@@ -2,8 +2,7 @@
 
 use curium_format::ptx::Linkage;
 
-use super::TestResult;
-use super::{KERNELS, module, refused};
+use super::{KERNELS, TestResult, module, refused};
 use crate::syntax::{Alias, FunctionId, FunctionKind, Parameter, Performance, Space, parse};
 
 #[test]

@@ -1,7 +1,6 @@
 //! Guards, suffixes and the shapes of operands.
 
-use super::TestResult;
-use super::{body, instruction, operands, refused_body};
+use super::{TestResult, body, instruction, operands, refused_body};
 use crate::syntax::{
     Address, Base, CacheLevel, Compare, Eviction, Modifier, Opcode, Operand, Operation, Predicate,
     RegisterId, Rounding, ScalarType, Scope, Semantics, Shape, Space, Span,

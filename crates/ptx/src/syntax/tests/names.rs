@@ -1,7 +1,6 @@
 //! Scopes, ranges and shadowing.
 
-use super::TestResult;
-use super::{body, module, refused, refused_body, register_named};
+use super::{TestResult, body, module, refused, refused_body, register_named};
 use crate::syntax::{Integer, Operand, RegisterId, ScalarType, SpecialRegister};
 
 fn sources(text: &str) -> TestResult<Vec<Operand>> {

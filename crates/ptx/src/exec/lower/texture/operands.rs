@@ -1,11 +1,10 @@
 //! The operands of `tex` and `tld4`: the results, the texture and coordinates, and optional operands.
 
+use super::geometry;
+use crate::exec::image::{Coordinates, Detail, Geometry};
 use crate::exec::lower::error::{Lowered, Refusal};
 use crate::exec::lower::function::{Lowerer, Slot};
-use crate::exec::ops::image::{Coordinates, Detail, Geometry};
 use crate::syntax::{Instruction, Keyword, Operand, RegisterId, ScalarType, Tensor};
-
-use super::geometry;
 
 /// The operands of a texture instruction.
 pub(super) struct Operands<'i> {

@@ -1,9 +1,9 @@
 //! `txq` and `suq`: queries of textures and surfaces. `istypep`: tests if a handle is a reference.
 
+use crate::exec::image::Query;
 use crate::exec::lower::error::{Lowered, Refusal};
 use crate::exec::lower::function::Lowerer;
 use crate::exec::machine::op::Op;
-use crate::exec::ops::image::Query;
 use crate::exec::ops::image_query::{NO_LEVEL, run_false, run_surface_query, run_texture_query};
 use crate::syntax::{Instruction, Keyword, Opcode, Operand, ScalarType};
 

@@ -1,7 +1,7 @@
 //! Handlers by the number of operands.
 
 use super::{is_inlined, recreate, versions, write};
-use crate::exec::machine::frame::InFile;
+use crate::exec::frame::InFile;
 use crate::exec::machine::op::{Control, Handler, Op};
 use crate::exec::machine::unit::Unit;
 use crate::exec::values::lane::{LANES, Lane};

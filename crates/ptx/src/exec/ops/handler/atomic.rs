@@ -1,8 +1,9 @@
 //! Handlers of `atom` and `red`.
 
-use crate::exec::machine::op::{Handler, Space};
-use crate::exec::memory::access::atomic;
+use crate::exec::machine::op::Handler;
+use crate::exec::ops::access::atomic;
 use crate::exec::ops::atomic::{change, flushed_sum, run_generic_sum, sum};
+use crate::exec::space::Space;
 use crate::exec::values::float::{self, Mode, Real, inherit};
 use crate::exec::values::narrow::{Bfloat, Half};
 use crate::syntax::{Operation, ScalarClass, ScalarType};

@@ -1,7 +1,7 @@
 //! Handlers of moves between rows, of packing and unpacking, and of address arithmetic.
 
 use super::{binary, compare, quaternary, ternary, unary};
-use crate::exec::machine::frame::InFile;
+use crate::exec::frame::InFile;
 use crate::exec::machine::op::Handler;
 use crate::exec::values::float::Real;
 use crate::exec::values::lane::Lane;

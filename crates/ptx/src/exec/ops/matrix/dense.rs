@@ -1,60 +1,16 @@
 //! Products of whole matrices of 16-bit numbers or TF32 by a warp.
 
-use super::fixed_point::{BLOCK_ROWS, Block, FACTOR_EXPONENTS, Terms, add_rows, exponents};
 use super::product::multiply;
 use super::quads::{REGISTERS, read};
 use super::registers::{pack, scatter};
-use super::rounding::{BLOCK_COLUMNS, Rounding};
-use super::{Distribution, Element, Fragment};
 use crate::exec::machine::op::{Control, Handler, Op};
 use crate::exec::machine::program::Product;
 use crate::exec::machine::unit::Unit;
+use crate::exec::matrix::fixed_point::{BLOCK_ROWS, Terms, add_rows};
+use crate::exec::matrix::rounding::{BLOCK_COLUMNS, Rounding};
+use crate::exec::matrix::workspace::{FACTOR_BLOCKS, Factor, Matrices, RESULT_BLOCKS};
+use crate::exec::matrix::{Distribution, Element, Fragment};
 use crate::exec::ops::handler::versions;
-
-/// The most blocks of a factor, and of a result.
-const FACTOR_BLOCKS: usize = 64;
-const RESULT_BLOCKS: usize = 32;
-
-/// The operands and the result of a product. A worker keeps them, because it would take longer to clear them than to use them.
-#[derive(Debug)]
-pub(crate) struct Matrices {
-    a: Factor,
-    b: Factor,
-    /// Some columns of B.
-    columns: Factor,
-    addend: [Block<f32>; RESULT_BLOCKS],
-    result: [Block<u32>; RESULT_BLOCKS],
-    /// The elements of the result in the order of the registers.
-    registers: [Block<u32>; RESULT_BLOCKS],
-}
-
-/// The elements of a factor, and their exponents.
-#[derive(Debug)]
-struct Factor {
-    values: [Block<f32>; FACTOR_BLOCKS],
-    exponents: [Block<i32>; FACTOR_BLOCKS],
-}
-
-impl Factor {
-    fn zeroes() -> Self {
-        Self {
-            values: [[0.0; BLOCK_COLUMNS]; FACTOR_BLOCKS],
-            exponents: [[0; BLOCK_COLUMNS]; FACTOR_BLOCKS],
-        }
-    }
-
-    /// Computes the exponents of the first blocks. Returns `false` if one of them is outside [`FACTOR_EXPONENTS`].
-    #[inline(always)]
-    fn set_exponents(&mut self, blocks: usize, least: i32) -> bool {
-        let values = self.values[..blocks].as_flattened();
-        exponents(
-            values,
-            least,
-            FACTOR_EXPONENTS,
-            self.exponents[..blocks].as_flattened_mut(),
-        )
-    }
-}
 
 impl Matrices {
     fn zeroes() -> Self {

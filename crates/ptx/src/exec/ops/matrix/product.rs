@@ -1,11 +1,11 @@
 //! Handlers of `mma` and `wmma.mma`.
 
-use super::multiply::{Multiply, Problem};
-use super::number::Number;
 use super::registers::{Results, read};
-use super::{Distribution, Numbers};
 use crate::exec::machine::op::{Control, Handler, Op};
 use crate::exec::machine::unit::Unit;
+use crate::exec::matrix::multiply::{Multiply, Problem};
+use crate::exec::matrix::number::Number;
+use crate::exec::matrix::{Distribution, Numbers};
 use crate::exec::ops::handler::versions;
 
 versions! {

@@ -1,12 +1,12 @@
 //! Reads of matrices of 16-bit numbers, TF32 and f32: four words at a time, wherever the order of the elements permits.
 
-use super::number::Number as _;
 use super::registers::{gather, unpack};
-use super::{Element, FragmentLayout, Numbers, OCTET, Order, QUAD};
 use crate::exec::machine::unit::Unit;
-use crate::exec::ops::handler::narrow_rows::Narrow;
+use crate::exec::matrix::number::Number as _;
+use crate::exec::matrix::{Element, FragmentLayout, Numbers, OCTET, Order, QUAD};
 use crate::exec::values::lane::LANES;
 use crate::exec::values::narrow::{Bfloat, Half};
+use crate::exec::values::narrow_rows::Narrow;
 
 /// Words of neighboring lanes.
 type Quad = [u32; QUAD];

@@ -1,10 +1,12 @@
 //! Reads and writes of matrices in the registers of a warp.
 
-use super::multiply::Matrix;
-use super::number::Number;
-use super::{Element, Fragment, FragmentLayout, Numbers, OCTET, Order, Position, QUAD};
-use crate::exec::machine::frame::InFile;
+use crate::exec::frame::InFile;
 use crate::exec::machine::unit::Unit;
+use crate::exec::matrix::multiply::Matrix;
+use crate::exec::matrix::number::Number;
+use crate::exec::matrix::{
+    Element, Fragment, FragmentLayout, Numbers, OCTET, Order, Position, QUAD,
+};
 use crate::exec::values::lane::LANES;
 
 /// Reads the numbers in the rows `rows`, the registers of a fragment, in the order of [`FragmentLayout::slots`].

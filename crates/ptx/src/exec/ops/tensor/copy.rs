@@ -5,51 +5,18 @@ use super::reduction::{Location, read_bytes, tensor_change, update};
 use super::walk::{Coordinates, GRANULE, Granule, Rows};
 use crate::exec::check::report::{ReportKind, Trap};
 use crate::exec::machine::cluster::{address_in, block_rank};
-use crate::exec::machine::op::{Control, Op, Space};
+use crate::exec::machine::op::{Control, NO_REGISTER, Op};
 use crate::exec::machine::unit::Unit;
-use crate::exec::memory::access::{
-    AccessMode, check_alignment, check_reach, read_at, update_at, write_at,
-};
-use crate::exec::ops::handler::NO_REGISTER;
+use crate::exec::memory::AccessMode;
+use crate::exec::operands::tensor::{Direction, Mode, TensorAccess};
+use crate::exec::ops::access::{check_alignment, check_reach, read_at, update_at, write_at};
 use crate::exec::ops::mbarrier::Mbarrier;
+use crate::exec::space::Space;
 use crate::exec::values::lane::Lanes;
-use crate::syntax::Operation;
 
 /// The alignment of shared memory and of a map, in bytes.
 const ALIGNMENT: u64 = 128;
 const MAP_ALIGNMENT: u64 = 64;
-
-/// An access to a tensor, as its instruction specifies it.
-#[derive(Clone, Debug)]
-pub(crate) struct TensorAccess {
-    pub(crate) direction: Direction,
-    pub(crate) mode: Mode,
-    pub(crate) rank: usize,
-    /// The rows of the coordinates, the innermost first.
-    pub(crate) coordinates: Vec<u32>,
-    /// The rows of the im2col offsets.
-    pub(crate) offsets: Vec<u32>,
-    /// `true` if the mbarrier object may be in the other block of a pair.
-    pub(crate) is_paired: bool,
-}
-
-/// The direction of an access.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Direction {
-    Load,
-    Store,
-    Reduce(Operation),
-    Prefetch,
-}
-
-/// The mode of an access.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mode {
-    Tile,
-    /// Four rows of a matrix, each by its index.
-    FourRows,
-    Pixels,
-}
 
 /// A part of a tensor, and its address in shared memory.
 struct Transfer<'m> {

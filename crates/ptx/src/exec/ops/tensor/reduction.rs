@@ -2,15 +2,13 @@
 
 use super::element::Element;
 use crate::exec::check::report::Trap;
-use crate::exec::machine::op::Space;
 use crate::exec::machine::unit::Unit;
-use crate::exec::memory::access::{read_at, update_at};
+use crate::exec::operands::bulk::Change;
+use crate::exec::ops::access::{read_at, update_at};
+use crate::exec::space::Space;
 use crate::exec::values::float::{self, Mode, Real, canonical, flush, inherit};
 use crate::exec::values::narrow::{Bfloat, Half};
 use crate::syntax::{Operation, ScalarType};
-
-/// Combines an element in memory with another, as bits.
-pub(crate) type Change = fn(u64, u64) -> u64;
 
 /// Returns the operation on elements of a type, if the reduction exists.
 pub(crate) fn change(operation: Operation, scalar: ScalarType) -> Option<Change> {

@@ -1,17 +1,17 @@
 //! `tcgen05.alloc`, `tcgen05.dealloc` and `tcgen05.relinquish_alloc_permit`.
 
-use super::{AllocationSource, TensorAddress, illegal};
+use super::illegal;
 use crate::exec::machine::op::{Control, Op};
+use crate::exec::machine::tensor_memory::{
+    AllocationSource, MIN_COLUMNS, TENSOR_COLUMNS, TensorAddress,
+};
 use crate::exec::machine::unit::Unit;
-use crate::exec::memory::access::write_at;
+use crate::exec::ops::access::write_at;
 use crate::exec::ops::matrix_memory::is_incomplete;
-
-/// The least number of columns of an allocation.
-pub(crate) const MIN_COLUMNS: u32 = 32;
 
 /// Returns `true` if columns of this number can be allocated together.
 pub(crate) fn is_valid_count(count: u32) -> bool {
-    (MIN_COLUMNS..=super::TENSOR_COLUMNS).contains(&count) && count.is_power_of_two()
+    (MIN_COLUMNS..=TENSOR_COLUMNS).contains(&count) && count.is_power_of_two()
 }
 
 /// `tcgen05.alloc`: writes the address of the columns to shared memory.

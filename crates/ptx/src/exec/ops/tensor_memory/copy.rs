@@ -1,12 +1,15 @@
 //! `tcgen05.cp`: copies from shared to tensor memory, issued by single threads.
 
 use super::multiply::record;
-use super::{Region, TENSOR_LANES, TensorAddress, WHOLE, allocated, illegal};
+use super::{allocated, illegal};
 use crate::exec::check::report::Trap;
-use crate::exec::machine::op::{Control, Op, Space};
+use crate::exec::machine::op::{Control, Op};
+use crate::exec::machine::tensor_memory::{Region, TENSOR_LANES, TensorAddress, WHOLE};
 use crate::exec::machine::unit::Unit;
-use crate::exec::memory::access::{AccessMode, read_at};
-use crate::exec::ops::matrix::descriptor::{Descriptor, PIECE};
+use crate::exec::matrix::descriptor::{Descriptor, PIECE};
+use crate::exec::memory::AccessMode;
+use crate::exec::ops::access::read_at;
+use crate::exec::space::Space;
 use crate::exec::values::lane::Lanes;
 
 /// The number of lanes of a quarter of tensor memory.

@@ -1,20 +1,8 @@
 //! The instruction descriptor of `tcgen05.mma`: the extents and formats of the matrices.
 
-use crate::exec::ops::matrix::Element;
-use crate::exec::ops::warpgroup::SharedFactor;
-
-/// The kind of a product.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TensorKind {
-    /// `.kind::f16`: factors in f16 or bf16.
-    F16,
-    /// `.kind::tf32`.
-    Tf32,
-    /// `.kind::f8f6f4`: factors of 8 bits.
-    F8f6f4,
-    /// `.kind::i8`.
-    I8,
-}
+use crate::exec::matrix::Element;
+use crate::exec::operands::tensor_memory::TensorKind;
+use crate::exec::operands::warpgroup::SharedFactor;
 
 /// A decoded instruction descriptor.
 #[derive(Clone, Copy, Debug)]

@@ -1,37 +1,27 @@
 //! `tcgen05.mma` and `tcgen05.commit`: products of matrices with sums in tensor memory, issued by single threads.
 
-use super::instruction_descriptor::{InstructionDescriptor, TensorKind};
-use super::order::TensorAccess;
-use super::{Region, TensorAddress, WHOLE, allocated, illegal, race, uninitialized};
+use super::instruction_descriptor::InstructionDescriptor;
+use super::{allocated, illegal, race, uninitialized};
 use crate::exec::check::report::Trap;
 use crate::exec::machine::cluster::{address_in, block_rank};
-use crate::exec::machine::op::{Control, Handler, Op, Space};
+use crate::exec::machine::op::{Control, Handler, NO_REGISTER, Op};
+use crate::exec::machine::tensor_memory::order::TensorAccess;
+use crate::exec::machine::tensor_memory::{Region, TensorAddress, WHOLE};
 use crate::exec::machine::unit::Unit;
-use crate::exec::memory::access::{AccessMode, update_at};
+use crate::exec::matrix::descriptor::Descriptor;
+use crate::exec::matrix::multiply::{ComputeUnit, Matrix, Multiply, Problem, ProductKind};
+use crate::exec::matrix::number::Number;
+use crate::exec::matrix::{Accumulation, Element, Numbers};
+use crate::exec::memory::AccessMode;
 use crate::exec::memory::window::{BLOCK_STRIDE, resolve};
-use crate::exec::ops::handler::{NO_REGISTER, versions};
-use crate::exec::ops::matrix::descriptor::Descriptor;
-use crate::exec::ops::matrix::multiply::{ComputeUnit, Matrix, Multiply, Problem, ProductKind};
-use crate::exec::ops::matrix::number::Number;
-use crate::exec::ops::matrix::{Accumulation, Element, Numbers};
+use crate::exec::operands::tensor_memory::{TensorKind, TensorProduct};
+use crate::exec::operands::warpgroup::SharedFactor;
+use crate::exec::ops::access::update_at;
+use crate::exec::ops::handler::versions;
 use crate::exec::ops::mbarrier::Mbarrier;
-use crate::exec::ops::warpgroup::{Part, SharedFactor, load, transposed_matrix};
+use crate::exec::ops::warpgroup::{Part, load, transposed_matrix};
+use crate::exec::space::Space;
 use crate::exec::values::lane::Lanes;
-
-/// A product. The addresses of D and of A, or the descriptor of A, are in rows `a` and `b` of the instruction, the descriptor of B in row
-/// `d`. The predicate `c`, which `e` may negate, adds the product to D.
-#[derive(Clone, Debug)]
-pub(crate) struct TensorProduct {
-    pub(crate) kind: TensorKind,
-    /// `true` if A is in tensor memory.
-    pub(crate) is_left_in_tensor_memory: bool,
-    /// The row of the instruction descriptor.
-    pub(crate) descriptor: u32,
-    /// The rows of the mask of lanes that keep their values, if there is a mask.
-    pub(crate) disabled_lanes: Option<[u32; 4]>,
-    /// D is divided by two to this power before the product is added.
-    pub(crate) scale: u32,
-}
 
 /// The lanes of the rows of A and D.
 #[derive(Clone, Copy, Debug)]

@@ -1,99 +1,21 @@
 //! `tcgen05.ld` and `tcgen05.st`: transfers between the registers of a warp and its lanes of tensor memory.
 
-use super::order::TensorAccess;
-use super::{Region, TENSOR_COLUMNS, TENSOR_LANES, TensorAddress, WHOLE, allocated, illegal, race};
-use crate::exec::check::definedness::{UndefinedLoad, UndefinedRegister, undefined_bytes};
+use super::{allocated, illegal, race};
 use crate::exec::check::report::Trap;
 use crate::exec::machine::op::{Control, Op};
+use crate::exec::machine::tensor_memory::order::TensorAccess;
+use crate::exec::machine::tensor_memory::{
+    Region, TENSOR_COLUMNS, TENSOR_LANES, TensorAddress, WHOLE,
+};
 use crate::exec::machine::unit::Unit;
-use crate::exec::memory::access::AccessMode;
+use crate::exec::memory::AccessMode;
+use crate::exec::operands::tensor_memory::{TensorTransfer, TransferShape};
+use crate::exec::ops::definedness::{UndefinedLoad, UndefinedRegister, undefined_bytes};
 use crate::exec::ops::matrix_memory::is_incomplete;
 use crate::exec::values::lane::LANES;
 
 /// The number of lanes of a warp.
 const WARP_LANES: u32 = TENSOR_LANES / 4;
-
-/// The distribution of cells over the threads and registers of a warp.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TransferShape {
-    Lanes32Bits32,
-    Lanes16Bits64,
-    Lanes16Bits128,
-    Lanes16Bits256,
-    /// Two halves of the warp access columns at this distance.
-    Lanes16Bits32Twice {
-        distance: i64,
-    },
-}
-
-/// A load or a store.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct TensorTransfer {
-    pub(crate) shape: TransferShape,
-    /// `true` if a register holds the lower halves of two neighboring cells.
-    pub(crate) is_packed: bool,
-    /// The list of the rows of the registers.
-    pub(crate) rows: u32,
-}
-
-/// The position of a cell in a transfer. Columns are those of packed cells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Cell {
-    lane: u32,
-    column: u32,
-}
-
-impl TransferShape {
-    /// Returns the number of registers of each thread for a repetition.
-    pub(crate) const fn registers(self) -> u32 {
-        match self {
-            Self::Lanes32Bits32 | Self::Lanes16Bits64 | Self::Lanes16Bits32Twice { .. } => 1,
-            Self::Lanes16Bits128 => 2,
-            Self::Lanes16Bits256 => 4,
-        }
-    }
-
-    const fn lanes(self) -> u32 {
-        match self {
-            Self::Lanes32Bits32 => 32,
-            _ => 16,
-        }
-    }
-
-    /// Returns the cell in a register of a thread.
-    const fn cell(self, thread: u32, register: u32) -> Cell {
-        match self {
-            Self::Lanes32Bits32 => Cell {
-                lane: thread,
-                column: register,
-            },
-            Self::Lanes16Bits64 => Cell {
-                lane: thread / 4 + thread % 2 * 8,
-                column: register * 2 + thread / 2 % 2,
-            },
-            Self::Lanes16Bits128 => Cell {
-                lane: thread / 4 + register % 2 * 8,
-                column: register / 2 * 4 + thread % 4,
-            },
-            Self::Lanes16Bits256 => Cell {
-                lane: thread / 4 + register / 2 % 2 * 8,
-                column: register / 4 * 8 + thread % 4 * 2 + register % 2,
-            },
-            Self::Lanes16Bits32Twice { .. } => Cell {
-                lane: thread % 16,
-                column: register,
-            },
-        }
-    }
-
-    /// Returns the number of columns that a thread or several threads access with these registers.
-    const fn columns(self, registers: u32) -> u32 {
-        match self {
-            Self::Lanes32Bits32 | Self::Lanes16Bits32Twice { .. } => registers,
-            _ => registers * 2,
-        }
-    }
-}
 
 /// The cells of a transfer by a warp.
 struct Placement {
@@ -281,6 +203,7 @@ fn store(unit: &mut Unit<'_>, op: &Op) -> Result<(), Trap> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::exec::operands::tensor_memory::Cell;
 
     /// The shapes that access all columns from the first one on.
     const SHAPES: [TransferShape; 4] = [

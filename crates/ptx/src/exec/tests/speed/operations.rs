@@ -1,6 +1,5 @@
 //! The cost of single operations and of a tiled product, each next to its yardstick in the same run.
 
-use crate::exec::tests::TestResult;
 use std::process::Command;
 use std::sync::Arc;
 use std::{env, fs, iter, process};
@@ -8,13 +7,8 @@ use std::{env, fs, iter, process};
 use super::super::kernels::Run;
 use super::super::{BASE, Bench, kernels};
 use super::processor_time;
-use crate::exec::AddressMode;
-use crate::exec::Channel;
-use crate::exec::Checking;
-use crate::exec::Element;
-use crate::exec::Image;
-use crate::exec::Surface;
-use crate::exec::Texture;
+use crate::exec::tests::TestResult;
+use crate::exec::{AddressMode, Channel, Checking, Element, Image, Surface, Texture};
 
 /// The number of iterations of a kernel's loop.
 const ITERATIONS: u64 = 256;
