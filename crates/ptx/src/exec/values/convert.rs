@@ -133,6 +133,7 @@ impl Lane for Conversion {
 
 impl Conversion {
     /// Returns the bits of the result. Integers are sign-extended to 64 bits.
+    #[inline(never)]
     pub(crate) fn apply(self, number: Number) -> u64 {
         match (number, self.target) {
             (Number::Integer(value), Target::Integer { bits, signed }) => {

@@ -1,4 +1,6 @@
 //! The floating-point formats of at most 8 bits, which only conversions use.
+//!
+//! Their functions are not inlined: handlers would not be vectorized with them, and would take long to compile.
 
 /// A small binary format. Only E5M2 has infinities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +78,7 @@ pub(crate) const BFLOAT: SmallFormat = SmallFormat {
 impl SmallFormat {
     /// Returns the nearest number, ties to even. Values that are too large become the largest number, and so does NaN if the format has
     /// none.
+    #[inline(never)]
     pub(crate) fn narrow(self, value: f64) -> u32 {
         if value.is_nan() {
             return self.nan.unwrap_or(self.max);
@@ -92,6 +95,7 @@ impl SmallFormat {
 
     /// Rounds stochastically: up if the discarded fraction plus `random` of `bits` bits, read as a fraction, is at least one, otherwise
     /// down. Values that are too large become the largest number, or infinity if the format has it and `is_finite` is `false`.
+    #[inline(never)]
     pub(crate) fn narrow_stochastic(
         self,
         value: f64,
@@ -125,6 +129,7 @@ impl SmallFormat {
     }
 
     /// Returns the value, which an f16 represents exactly.
+    #[inline(never)]
     pub(crate) fn widen(self, bits: u32) -> f64 {
         let sign = if bits >> self.sign & 1 == 1 {
             -1.0
@@ -159,6 +164,7 @@ pub(crate) enum ScaleRounding {
 }
 
 /// Returns the power of two of a scale. NaN is 0xff.
+#[inline(never)]
 pub(crate) fn narrow_scale(value: f64, rounding: ScaleRounding) -> u32 {
     if value.is_nan() {
         return 0xff;
@@ -179,6 +185,7 @@ pub(crate) fn narrow_scale(value: f64, rounding: ScaleRounding) -> u32 {
 }
 
 /// Returns the value of a scale.
+#[inline(never)]
 pub(crate) fn widen_scale(bits: u32) -> f64 {
     if bits & 0xff == 0xff {
         f64::NAN
