@@ -143,7 +143,7 @@ const COSTS: &[Cost] = &[
 /// Counts both and fails above a bound.
 pub(crate) fn run() -> Result<()> {
     ensure!(can_count(), "valgrind is needed, and cannot be run");
-    let mut build = vec!["build", "--release", "-p", "curium-tests"];
+    let mut build = vec!["build", "--release", "-p", "curium-measurements"];
     build.extend(cargo::UNOPTIMIZED_SIMULATOR);
     for example in EXAMPLES {
         build.extend(["--example", example]);

@@ -18,6 +18,7 @@ const SCRIPT: &str = include_str!("gpu/run.sh");
 /// The packages whose tests run on a real driver.
 const TEST_PACKAGES: &[&str] = &[
     "curium-tests",
+    "curium-test-graphics",
     "curium-test-kernels",
     "curium-test-kernels-sm90",
     "curium-test-kernels-hopper",
@@ -267,7 +268,7 @@ mod tests {
         assert_eq!(name(Path::new("/t/release/saxpy-managed")), "saxpy-managed");
     }
 
-    /// Returns the names of the programs in `folder` of the package `curium-tests` whose main file contains `needle` and not `unless`.
+    /// Returns the names of the programs in a subfolder of `tests` whose main file contains `needle` and not `unless`.
     fn programs_with(folder: &str, needle: &str, unless: &str) -> Vec<String> {
         let entries =
             fs::read_dir(crate::root().join("tests").join(folder)).expect("the folder is there");
@@ -299,7 +300,7 @@ mod tests {
             .filter(|name| !NEED_SOURCES.contains(&name.as_str()))
             .collect();
         assert_eq!(carried, [""; 0], "these fail where there are no sources");
-        let need_arguments = programs_with("examples", "\"usage: ", "\0");
+        let need_arguments = programs_with("measurements/examples", "\"usage: ", "\0");
         assert!(
             need_arguments.iter().any(|name| name == "allocation_cost"),
             "{need_arguments:?}"

@@ -26,7 +26,7 @@ struct Timed<R> {
 fn main() -> std::result::Result<(), Box<dyn Error>> {
     let mut paths: Vec<PathBuf> = env::args_os().skip(1).map(PathBuf::from).collect();
     if paths.is_empty() {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/traces");
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../traces");
         for entry in fs::read_dir(folder)? {
             let path = entry?.path();
             if path.extension().is_some_and(|extension| extension == "log") {

@@ -1,0 +1,1 @@
+//! The package of the tests in `tests/graphics`, which need a GPU: `cargo test` does not build them.
