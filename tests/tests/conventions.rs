@@ -2,6 +2,8 @@
 
 #[path = "conventions/error_types.rs"]
 mod error_types;
+#[path = "conventions/manifests.rs"]
+mod manifests;
 #[path = "conventions/operations.rs"]
 mod operations;
 #[path = "conventions/pages.rs"]
