@@ -3,10 +3,9 @@
 use anyhow::Result;
 
 use super::{Outcome, run_all};
-use crate::cargo::{UNOPTIMIZED_SIMULATOR, cargo, target_folder};
+use crate::cargo::{cargo, target_folder};
 
-/// Runs the models, which are defined next to the protocols and compiled with loom's locks. The simulator is not optimized,
-/// because they do not use it.
+/// Runs the models, which are defined next to the protocols and compiled with loom's locks.
 pub(super) fn run() -> Result<Outcome> {
     let mut command = cargo();
     command
@@ -15,7 +14,6 @@ pub(super) fn run() -> Result<Outcome> {
     run_all(
         command
             .args(["test", "--release", "-p", "curium-driver", "--lib"])
-            .args(UNOPTIMIZED_SIMULATOR)
             .args(["--", "hazard::tests", "waits::tests", "progress::tests"]),
     )
 }

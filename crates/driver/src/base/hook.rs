@@ -289,7 +289,7 @@ fn quietly(operation: impl FnOnce()) {
     IS_OBSERVING.set(outer);
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use std::sync::atomic::AtomicUsize;
 
