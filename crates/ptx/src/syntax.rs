@@ -55,6 +55,13 @@ pub(crate) use ast::{Alias, Performance, Predicate, PrototypeId};
 #[cfg(test)]
 pub(crate) use modifier::Eviction;
 
+/// Returns the name of every supported instruction, and the requirements of its forms, such as `7.8 sm_90: .bf16`. For tests and for the
+/// documentation.
+#[doc(hidden)]
+pub fn instructions() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
+    Opcode::all().map(|opcode| (opcode.name(), opcode.requirements()))
+}
+
 /// Parses, resolves and validates a PTX module.
 ///
 /// # Errors
