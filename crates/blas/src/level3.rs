@@ -17,7 +17,7 @@ pub use self::product::Batches;
 
 /// Checks that `c` has the shape of the product of `a` and `b`.
 #[inline]
-fn product_agrees(operation: &'static str, a: Stored, b: Stored, c: Stored) -> Result<()> {
+fn check_product_shapes(operation: &'static str, a: Stored, b: Stored, c: Stored) -> Result<()> {
     if (a.columns(), a.rows(), b.columns()) == (b.rows(), c.rows(), c.columns()) {
         return Ok(());
     }

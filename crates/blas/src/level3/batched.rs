@@ -5,8 +5,8 @@ use std::ffi::c_void;
 use curium_driver::sys::CUdeviceptr;
 use curium_memory::DeviceBuffer;
 
-use super::product::{Product, as_stored};
-use super::product_agrees;
+use super::check_product_shapes;
+use super::product::{Product, transpose_for_result};
 use super::triangular::side_agrees;
 use crate::element::Element;
 use crate::error::{Result, ShapeError};
@@ -47,19 +47,19 @@ impl Blas {
         c: &mut [MatrixMut<'_, T>],
     ) -> Result<()> {
         const OPERATION: &str = "Blas::gemm_batched";
-        let Some((a_layout, b_layout, c_layout)) = layouts(OPERATION, a, b, c)? else {
+        let Some(layouts) = common_layouts(OPERATION, a, b, c)? else {
             return Ok(());
         };
-        product_agrees(OPERATION, a_layout, b_layout, c_layout)?;
-        if c_layout.is_empty() {
+        check_product_shapes(OPERATION, layouts.a, layouts.b, layouts.c)?;
+        if layouts.c.is_empty() {
             return Ok(());
         }
         let (mut a, mut b): (Vec<_>, Vec<_>) = a
             .iter()
             .zip(b)
-            .map(|(a, b)| as_stored(*a, *b, c_layout))
+            .map(|(a, b)| transpose_for_result(*a, *b, layouts.c))
             .unzip();
-        let product = Product::new(OPERATION, a[0].stored, b[0].stored, c_layout)?;
+        let product = Product::new(OPERATION, a[0].stored, b[0].stored, layouts.c)?;
         let Product {
             op_a,
             op_b,
@@ -79,7 +79,7 @@ impl Blas {
         let beta_ptr = beta.pointer();
         let mode = pointer_mode(&alpha);
         let pointers = self.pointers(OPERATION, &addresses)?;
-        let [a_ptrs, b_ptrs, c_ptrs] = arrays(&pointers, count);
+        let [a_ptrs, b_ptrs, c_ptrs] = split_pointer_arrays(&pointers, count);
         let mut pointers = Vector::new(&pointers);
         let mut a = OperandSlice(&mut a);
         let mut b = OperandSlice(&mut b);
@@ -170,7 +170,7 @@ impl Blas {
         let alpha_ptr = alpha.pointer();
         let mode = pointer_mode(&alpha);
         let pointers = self.pointers(OPERATION, &addresses(&a, &[], b))?;
-        let [a_ptrs, b_ptrs] = arrays(&pointers, count);
+        let [a_ptrs, b_ptrs] = split_pointer_arrays(&pointers, count);
         let mut pointers = Vector::new(&pointers);
         let mut a = OperandSlice(&mut a);
         let mut b = OperandSlice(b);
@@ -220,7 +220,7 @@ impl Blas {
         // SAFETY: the handle is live, its context is current, and `mode` is valid for writes.
         self.configure(|api, raw| unsafe { call!(api, cublasGetMathMode(raw, &raw mut mode)) })?;
         if mode == cublasMath_t::CUBLAS_TF32_TENSOR_OP_MATH {
-            vector_alignment(operation, addresses)
+            check_vector_alignment(operation, addresses)
         } else {
             Ok(())
         }
@@ -228,7 +228,10 @@ impl Blas {
 }
 
 /// Checks that vector loads can read each matrix.
-pub(super) fn vector_alignment(operation: &'static str, addresses: &[CUdeviceptr]) -> Result<()> {
+pub(super) fn check_vector_alignment(
+    operation: &'static str,
+    addresses: &[CUdeviceptr],
+) -> Result<()> {
     let Some(address) = addresses
         .iter()
         .find(|address| !address.is_multiple_of(VECTOR_ALIGNMENT))
@@ -275,18 +278,27 @@ fn common(
     Err(ShapeError::refused(operation, problem))
 }
 
+/// The layouts of the matrices in the batches of a product.
+pub(super) struct ProductLayouts {
+    pub(super) a: Stored,
+    pub(super) b: Stored,
+    pub(super) c: Stored,
+}
+
 /// Returns the layouts of the matrices of a product's batches; `None` if there is no matrix.
-pub(super) fn layouts<T, C>(
+pub(super) fn common_layouts<T, C>(
     operation: &'static str,
     a: &[Matrix<'_, T>],
     b: &[Matrix<'_, T>],
     c: &[MatrixMut<'_, C>],
-) -> Result<Option<(Stored, Stored, Stored)>> {
+) -> Result<Option<ProductLayouts>> {
     same_count(operation, &[("a", a.len()), ("b", b.len()), ("c", c.len())])?;
     let a = common(operation, "a", a.iter().map(|matrix| matrix.stored))?;
     let b = common(operation, "b", b.iter().map(|matrix| matrix.stored))?;
     let c = common(operation, "c", c.iter().map(|matrix| matrix.stored))?;
-    Ok(a.zip(b).zip(c).map(|((a, b), c)| (a, b, c)))
+    Ok(a.zip(b)
+        .zip(c)
+        .map(|((a, b), c)| ProductLayouts { a, b, c }))
 }
 
 /// Returns the addresses of the matrices of batches.
@@ -300,7 +312,7 @@ pub(super) fn addresses<T, C>(
 }
 
 /// Returns the addresses of consecutive arrays of `count` pointers each.
-pub(super) fn arrays<const N: usize>(
+pub(super) fn split_pointer_arrays<const N: usize>(
     pointers: &DeviceBuffer<u64>,
     count: usize,
 ) -> [*mut *mut c_void; N] {

@@ -2,9 +2,9 @@
 
 use bytemuck::Pod;
 
-use super::batched::{addresses, arrays, layouts, vector_alignment};
-use super::product::{Product, as_stored};
-use super::product_agrees;
+use super::batched::{check_vector_alignment, common_layouts, split_pointer_arrays};
+use super::check_product_shapes;
+use super::product::{Product, transpose_for_result};
 use crate::Blas;
 use crate::error::Result;
 use crate::matrix::{Matrix, MatrixMut};
@@ -108,6 +108,7 @@ impl<T: Grouped> Parameters<T> {
         }
     }
 
+    // Sizes are below `isize::MAX`, so no conversion changes them.
     fn push(&mut self, product: &Product, alpha: T::Scale, beta: T::Scale, count: usize) {
         self.op_a.push(product.op_a);
         self.op_b.push(product.op_b);
@@ -130,53 +131,59 @@ impl Blas {
     ///
     /// # Errors
     ///
-    /// [`Error::Shape`](crate::Error::Shape) as for [`Blas::gemm_batched`]; matrices of 16 and 32 bits must be aligned to 16 bytes.
+    /// [`Error::Shape`](crate::Error::Shape) as for [`Blas::gemm_batched`]; matrices of 16-bit and 32-bit elements must be aligned to 16 bytes.
     /// [`Error::Missing`](crate::Error::Missing) if the library is older.
     #[doc(alias = "cublasGemmGroupedBatchedEx")]
     #[doc(alias = "cublasSgemmGroupedBatched")]
     pub fn gemm_grouped<T: Grouped>(&mut self, groups: &mut [GemmGroup<'_, '_, T>]) -> Result<()> {
         const OPERATION: &str = "Blas::gemm_grouped";
         let mut parameters = Parameters::<T>::new();
-        let mut a = Vec::new();
-        let mut b = Vec::new();
+        let mut factors_a = Vec::new();
+        let mut factors_b = Vec::new();
         let mut results = Vec::with_capacity(groups.len());
         for group in groups {
-            let Some((a_layout, b_layout, c_layout)) =
-                layouts(OPERATION, group.a, group.b, group.c)?
-            else {
+            let Some(layouts) = common_layouts(OPERATION, group.a, group.b, group.c)? else {
                 continue;
             };
-            product_agrees(OPERATION, a_layout, b_layout, c_layout)?;
-            if c_layout.is_empty() {
+            check_product_shapes(OPERATION, layouts.a, layouts.b, layouts.c)?;
+            if layouts.c.is_empty() {
                 continue;
             }
-            let first = a.len();
-            for (group_a, group_b) in group.a.iter().zip(group.b) {
-                let (stored_a, stored_b) = as_stored(*group_a, *group_b, c_layout);
-                a.push(stored_a);
-                b.push(stored_b);
+            let group_start = factors_a.len();
+            for (a, b) in group.a.iter().zip(group.b) {
+                let (a, b) = transpose_for_result(*a, *b, layouts.c);
+                factors_a.push(a);
+                factors_b.push(b);
             }
-            let product = Product::new(OPERATION, a[first].stored, b[first].stored, c_layout)?;
+            let a = factors_a[group_start].stored;
+            let b = factors_b[group_start].stored;
+            let product = Product::new(OPERATION, a, b, layouts.c)?;
             parameters.push(&product, group.alpha, group.beta, group.a.len());
             results.push(OperandSlice(&mut *group.c));
         }
-        if a.is_empty() {
+        if factors_a.is_empty() {
             return Ok(());
         }
-        let mut addresses = addresses::<T, T>(&a, &b, &[]);
+        let factors = factors_a.iter().chain(&factors_b);
+        let mut addresses: Vec<_> = factors.map(Matrix::address).collect();
         for OperandSlice(matrices) in &results {
             addresses.extend(matrices.iter().map(MatrixMut::address));
         }
         if T::IS_VECTORIZED {
-            vector_alignment(OPERATION, &addresses)?;
+            check_vector_alignment(OPERATION, &addresses)?;
         }
-        let pointers = self.pointers(OPERATION, &addresses)?;
-        let [a_ptrs, b_ptrs, c_ptrs] = arrays(&pointers, a.len());
-        let mut pointers = Vector::new(&pointers);
-        let mut a = OperandSlice(&mut a);
-        let mut b = OperandSlice(&mut b);
-        let mut results = OperandSlice(&mut results);
-        let operands = (&mut pointers, &mut a, &mut b, &mut results);
+        let pointer_buffer = self.pointers(OPERATION, &addresses)?;
+        let [a_ptrs, b_ptrs, c_ptrs] = split_pointer_arrays(&pointer_buffer, factors_a.len());
+        let mut pointers = Vector::new(&pointer_buffer);
+        let mut a_operand = OperandSlice(&mut factors_a);
+        let mut b_operand = OperandSlice(&mut factors_b);
+        let mut c_operand = OperandSlice(&mut results);
+        let operands = (
+            &mut pointers,
+            &mut a_operand,
+            &mut b_operand,
+            &mut c_operand,
+        );
         self.enqueue(
             OPERATION,
             cublasPointerMode_t::CUBLAS_POINTER_MODE_HOST,

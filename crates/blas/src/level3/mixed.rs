@@ -4,9 +4,9 @@ use std::ffi::c_void;
 
 use bytemuck::Pod;
 
-use super::batched::{addresses, arrays, layouts, vector_alignment};
-use super::product::{Product, as_stored};
-use super::product_agrees;
+use super::batched::{addresses, check_vector_alignment, common_layouts, split_pointer_arrays};
+use super::check_product_shapes;
+use super::product::{Product, transpose_for_result};
 use crate::Blas;
 use crate::error::{Result, ShapeError};
 use crate::level1::pointer_mode;
@@ -92,14 +92,14 @@ impl Blas {
         c: &mut MatrixMut<'_, C>,
     ) -> Result<()> {
         const OPERATION: &str = "Blas::gemm_mixed";
-        product_agrees(OPERATION, a.stored, b.stored, c.stored)?;
+        check_product_shapes(OPERATION, a.stored, b.stored, c.stored)?;
         for stored in [a.stored, b.stored] {
             check_leading_dimension(OPERATION, stored, T::GRANULARITY)?;
         }
         if c.stored.is_empty() {
             return Ok(());
         }
-        let (mut a, mut b) = as_stored(a, b, c.stored);
+        let (mut a, mut b) = transpose_for_result(a, b, c.stored);
         let product = Product::new(OPERATION, a.stored, b.stored, c.stored)?;
         let mut alpha = Aligned(alpha);
         let mut beta = Aligned(beta);
@@ -141,25 +141,25 @@ impl Blas {
         c: &mut [MatrixMut<'_, C>],
     ) -> Result<()> {
         const OPERATION: &str = "Blas::gemm_mixed_batched";
-        let Some((a_layout, b_layout, c_layout)) = layouts(OPERATION, a, b, c)? else {
+        let Some(layouts) = common_layouts(OPERATION, a, b, c)? else {
             return Ok(());
         };
-        product_agrees(OPERATION, a_layout, b_layout, c_layout)?;
-        for stored in [a_layout, b_layout] {
+        check_product_shapes(OPERATION, layouts.a, layouts.b, layouts.c)?;
+        for stored in [layouts.a, layouts.b] {
             check_leading_dimension(OPERATION, stored, T::GRANULARITY)?;
         }
-        if c_layout.is_empty() {
+        if layouts.c.is_empty() {
             return Ok(());
         }
         let (mut a, mut b): (Vec<_>, Vec<_>) = a
             .iter()
             .zip(b)
-            .map(|(a, b)| as_stored(*a, *b, c_layout))
+            .map(|(a, b)| transpose_for_result(*a, *b, layouts.c))
             .unzip();
-        let product = Product::new(OPERATION, a[0].stored, b[0].stored, c_layout)?;
+        let product = Product::new(OPERATION, a[0].stored, b[0].stored, layouts.c)?;
         let addresses = addresses(&a, &b, c);
         // cuBLAS chooses an algorithm before it reads the addresses.
-        vector_alignment(OPERATION, &addresses)?;
+        check_vector_alignment(OPERATION, &addresses)?;
         let mut alpha = Aligned(alpha);
         let mut beta = Aligned(beta);
         let count = c.len();
@@ -169,7 +169,7 @@ impl Blas {
         };
         let mode = pointer_mode(&alpha);
         let pointers = self.pointers(OPERATION, &addresses)?;
-        let matrices = arrays(&pointers, count).map(<*mut *mut c_void>::cast);
+        let matrices = split_pointer_arrays(&pointers, count).map(<*mut *mut c_void>::cast);
         let mut pointers = Vector::new(&pointers);
         let mut a = OperandSlice(&mut a);
         let mut b = OperandSlice(&mut b);

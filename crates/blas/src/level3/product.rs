@@ -1,6 +1,6 @@
 //! Products of general matrices, and their sums.
 
-use super::product_agrees;
+use super::check_product_shapes;
 use crate::Blas;
 use crate::element::Element;
 use crate::error::{Result, ShapeError};
@@ -74,11 +74,11 @@ impl Blas {
         c: &mut MatrixMut<'_, T>,
     ) -> Result<()> {
         const OPERATION: &str = "Blas::gemm";
-        product_agrees(OPERATION, a.stored, b.stored, c.stored)?;
+        check_product_shapes(OPERATION, a.stored, b.stored, c.stored)?;
         if c.stored.is_empty() {
             return Ok(());
         }
-        let (mut a, mut b) = as_stored(a, b, c.stored);
+        let (mut a, mut b) = transpose_for_result(a, b, c.stored);
         let Product {
             op_a,
             op_b,
@@ -140,7 +140,7 @@ impl Blas {
             stride_b,
             stride_c,
         } = batches;
-        product_agrees(OPERATION, a.stored, b.stored, c.stored)?;
+        check_product_shapes(OPERATION, a.stored, b.stored, c.stored)?;
         if c.stored.is_empty() || count == 0 {
             return Ok(());
         }
@@ -159,7 +159,7 @@ impl Blas {
             in_memory(OPERATION, name, stored, stride, count, available)?;
         }
         let is_transposed = c.stored.is_transposed;
-        let (mut a, mut b) = as_stored(a, b, c.stored);
+        let (mut a, mut b) = transpose_for_result(a, b, c.stored);
         let (stride_a, stride_b) = if is_transposed {
             (stride_b, stride_a)
         } else {
@@ -263,7 +263,7 @@ impl Blas {
 }
 
 /// Returns the factors of the product as its result is stored: a transposed product has transposed factors in the other order.
-pub(super) fn as_stored<'a, T>(
+pub(super) fn transpose_for_result<'a, T>(
     a: Matrix<'a, T>,
     b: Matrix<'a, T>,
     c: Stored,

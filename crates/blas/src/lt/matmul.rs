@@ -6,7 +6,7 @@ mod serialize;
 use std::fmt;
 
 pub(super) use self::serialize::Reader;
-use super::epilogue::{Auxiliary, BiasLength, Use};
+use super::epilogue::{Access, AuxiliaryContent, BiasLength};
 use super::role::{ByRole, Requirement, Role};
 use super::typed_layout::{StoredMatrix, TypedLayout};
 use super::{Compute, ElementType, Epilogue};
@@ -304,8 +304,8 @@ impl Matmul {
         }
     }
 
-    /// Returns the use, the type and the length of the bias.
-    fn bias(&self) -> Option<(Use, ElementType, usize)> {
+    /// Returns the access, the type and the length of the bias.
+    fn bias(&self) -> Option<(Access, ElementType, usize)> {
         let Problem { d, epilogue, .. } = self.problem();
         let (access, length) = epilogue.bias()?;
         let len = if length == BiasLength::PerRow {
@@ -314,7 +314,7 @@ impl Matmul {
             d.stored.count
         };
         // Gradients of a batch follow each other.
-        let count = if access == Use::Write {
+        let count = if access == Access::Write {
             self.batch_count
         } else {
             1
@@ -325,7 +325,7 @@ impl Matmul {
     /// Returns the number of elements of the bias from one product of a batch to the next: 0 for a bias that all share.
     pub(super) fn bias_stride(&self) -> usize {
         match self.bias() {
-            Some((Use::Write, _, len)) if self.batch_count > 1 => len / self.batch_count,
+            Some((Access::Write, _, len)) if self.batch_count > 1 => len / self.batch_count,
             _ => 0,
         }
     }
@@ -334,7 +334,7 @@ impl Matmul {
     pub(super) fn auxiliary_leading_dimension(&self) -> usize {
         let length = self.problem().d.stored.length;
         let granularity = match self.epilogue.auxiliary() {
-            Some((_, Auxiliary::Mask)) => MASK_GRANULARITY,
+            Some((_, AuxiliaryContent::Mask)) => MASK_GRANULARITY,
             _ => INPUT_GRANULARITY,
         };
         let default = length
@@ -353,8 +353,8 @@ impl Matmul {
         let (access, kind) = self.epilogue.auxiliary()?;
         let elements = self.auxiliary_stride().saturating_mul(self.batch_count);
         let (element, len) = match kind {
-            Auxiliary::Mask => (ElementType::U8, elements / 8),
-            Auxiliary::Input => (self.d.element, elements),
+            AuxiliaryContent::Mask => (ElementType::U8, elements / 8),
+            AuxiliaryContent::Input => (self.d.element, elements),
         };
         Some(Requirement::new(element, len, access, ALIGNMENT))
     }
@@ -362,12 +362,12 @@ impl Matmul {
     /// Returns the memory that the product requires, but for the workspace. The layouts are checked.
     pub(super) fn requirements(&self) -> ByRole<Option<Requirement>> {
         let mut all = ByRole([None; Role::ALL.len()]);
-        all[Role::A] = Some(self.matrix_requirement(self.a, Use::Read));
-        all[Role::B] = Some(self.matrix_requirement(self.b, Use::Read));
-        all[Role::C] = self.c.map(|c| self.matrix_requirement(c, Use::Read));
-        all[Role::D] = Some(self.matrix_requirement(self.d, Use::Write));
+        all[Role::A] = Some(self.matrix_requirement(self.a, Access::Read));
+        all[Role::B] = Some(self.matrix_requirement(self.b, Access::Read));
+        all[Role::C] = self.c.map(|c| self.matrix_requirement(c, Access::Read));
+        all[Role::D] = Some(self.matrix_requirement(self.d, Access::Write));
         if self.has_device_factors {
-            all[Role::Alpha] = Some(Requirement::scalar(self.scale_type(), Use::Read));
+            all[Role::Alpha] = Some(Requirement::scalar(self.scale_type(), Access::Read));
             all[Role::Beta] = all[Role::Alpha];
         }
         all[Role::Bias] = self
@@ -375,11 +375,11 @@ impl Matmul {
             .map(|(access, element, len)| Requirement::new(element, len, access, ALIGNMENT));
         all[Role::Auxiliary] = self.auxiliary();
         for (scale, role, access) in [
-            (Scales::A, Role::ScaleA, Use::Read),
-            (Scales::B, Role::ScaleB, Use::Read),
-            (Scales::C, Role::ScaleC, Use::Read),
-            (Scales::D, Role::ScaleD, Use::Read),
-            (Scales::AMAX_D, Role::AmaxD, Use::Write),
+            (Scales::A, Role::ScaleA, Access::Read),
+            (Scales::B, Role::ScaleB, Access::Read),
+            (Scales::C, Role::ScaleC, Access::Read),
+            (Scales::D, Role::ScaleD, Access::Read),
+            (Scales::AMAX_D, Role::AmaxD, Access::Write),
         ] {
             all[role] = self
                 .scales
@@ -390,7 +390,7 @@ impl Matmul {
     }
 
     /// Returns the memory that all matrices of a batch require.
-    fn matrix_requirement(&self, matrix: TypedLayout, access: Use) -> Requirement {
+    fn matrix_requirement(&self, matrix: TypedLayout, access: Access) -> Requirement {
         let last = matrix.stride * self.batch_count.saturating_sub(1);
         let len = last + matrix.stored().stored.span();
         Requirement::new(matrix.element, len, access, self.alignment)

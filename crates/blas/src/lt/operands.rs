@@ -6,7 +6,7 @@ use curium_driver::Argument;
 use curium_driver::hazard::Operation;
 use curium_memory::{DeviceBuffer, DeviceSlice, DeviceView, DeviceViewMut};
 
-use super::epilogue::Use;
+use super::epilogue::Access;
 use super::role::{ByRole, Requirement, Role, Roles};
 use super::{ElementType, MatmulElement};
 use crate::error::{Result, ShapeError};
@@ -171,12 +171,12 @@ impl<'a> Operands<'a> {
         let mut operands = Self::empty();
         for (role, requirement, buffer) in buffers {
             let (element, access) = requirement
-                .map_or((ElementType::U8, Use::Write), |requirement| {
+                .map_or((ElementType::U8, Access::Write), |requirement| {
                     (requirement.element, requirement.access)
                 });
             let memory = match access {
-                Use::Read => Memory::Read(buffer.view()),
-                Use::Write => Memory::Write(buffer.view_mut()),
+                Access::Read => Memory::Read(buffer.view()),
+                Access::Write => Memory::Write(buffer.view_mut()),
             };
             operands.insert(role, Slot { memory, element });
         }
@@ -317,7 +317,7 @@ impl Slot<'_> {
         } = *requirement;
         self.element == element
             && self.memory.len() >= bytes
-            && (access == Use::Write) == matches!(self.memory, Memory::Write(_))
+            && (access == Access::Write) == matches!(self.memory, Memory::Write(_))
             && self.memory.address() & (alignment as u64 - 1) == 0
     }
 
@@ -342,12 +342,12 @@ impl Slot<'_> {
                 "memory too small for {name} ({len} elements, {available} available)"
             ));
         }
-        if access == Use::Write && matches!(self.memory, Memory::Read(_)) {
+        if access == Access::Write && matches!(self.memory, Memory::Read(_)) {
             return Some(format!(
                 "the plan writes {name}; use the method for an output"
             ));
         }
-        if access == Use::Read && matches!(self.memory, Memory::Write(_)) {
+        if access == Access::Read && matches!(self.memory, Memory::Write(_)) {
             return Some(format!(
                 "the plan reads {name}; use the method for an input"
             ));
@@ -375,7 +375,7 @@ fn missing(role: Role, requirement: &Requirement) -> String {
     let Requirement {
         element, access, ..
     } = requirement;
-    let verb = if *access == Use::Write {
+    let verb = if *access == Access::Write {
         "writes"
     } else {
         "reads"

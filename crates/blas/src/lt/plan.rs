@@ -9,7 +9,7 @@ use curium_memory::DeviceBuffer;
 
 pub(super) use self::store::Target;
 use super::descriptor::Descriptors;
-use super::epilogue::Use;
+use super::epilogue::Access;
 use super::role::{ByRole, Requirement, Role, Roles};
 use super::{Algorithm, BlasLt, ElementType, Matmul};
 use crate::error::{PlanError, Result};
@@ -151,9 +151,9 @@ impl MatmulPlan {
             .map_or(0, |(_, algorithm)| algorithm.workspace_bytes);
         if bytes > 0 {
             requirements[Role::Workspace] =
-                Some(Requirement::new(ElementType::U8, bytes, Use::Write, 256));
+                Some(Requirement::new(ElementType::U8, bytes, Access::Write, 256));
         }
-        let required = Roles::with_values(&requirements);
+        let required = Roles::present_in(&requirements);
         Self {
             lt: lt.clone(),
             matmul: *matmul,

@@ -1,25 +1,45 @@
 //! The memory that a product uses, by its role.
 
 use super::ElementType;
-use super::epilogue::Use;
+use super::epilogue::Access;
 
-/// The role of memory in a product.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Role {
-    A,
-    B,
-    C,
-    D,
-    Alpha,
-    Beta,
-    Bias,
-    Auxiliary,
-    ScaleA,
-    ScaleB,
-    ScaleC,
-    ScaleD,
-    AmaxD,
-    Workspace,
+/// Declares the roles with their names in errors.
+macro_rules! roles {
+    ($($role:ident = $name:literal,)*) => {
+        /// The role of memory in a product.
+        #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+        pub(super) enum Role {
+            $($role,)*
+        }
+
+        impl Role {
+            pub(super) const ALL: [Self; [$($name),*].len()] = [$(Self::$role),*];
+
+            /// Returns the name in errors.
+            pub(super) const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$role => $name,)*
+                }
+            }
+        }
+    };
+}
+
+roles! {
+    A = "a",
+    B = "b",
+    C = "c",
+    D = "d",
+    Alpha = "alpha",
+    Beta = "beta",
+    Bias = "the bias",
+    Auxiliary = "the auxiliary memory",
+    ScaleA = "the scale of a",
+    ScaleB = "the scale of b",
+    ScaleC = "the scale of c",
+    ScaleD = "the scale of d",
+    AmaxD = "the maximum of d",
+    Workspace = "the workspace",
 }
 
 /// The memory that a product requires for one role.
@@ -28,19 +48,19 @@ pub(super) struct Requirement {
     pub(super) element: ElementType,
     /// The number of bytes from the first element to the last.
     pub(super) bytes: usize,
-    pub(super) access: Use,
+    pub(super) access: Access,
     /// The number of bytes that the address is a multiple of.
     pub(super) alignment: usize,
 }
 
 impl Requirement {
     /// Returns the requirement of one element.
-    pub(super) fn scalar(element: ElementType, access: Use) -> Self {
+    pub(super) fn scalar(element: ElementType, access: Access) -> Self {
         Self::new(element, 1, access, element.bytes())
     }
 
     /// `len` is the number of elements from the first to the last.
-    pub(super) fn new(element: ElementType, len: usize, access: Use, alignment: usize) -> Self {
+    pub(super) fn new(element: ElementType, len: usize, access: Access, alignment: usize) -> Self {
         Self {
             element,
             bytes: len.saturating_mul(element.bytes()),
@@ -65,7 +85,7 @@ pub(super) struct Roles(u16);
 
 impl Roles {
     /// Returns the roles that have a value.
-    pub(super) fn with_values<T>(values: &ByRole<Option<T>>) -> Self {
+    pub(super) fn present_in<T>(values: &ByRole<Option<T>>) -> Self {
         Role::ALL
             .into_iter()
             .filter(|role| values[*role].is_some())
@@ -107,47 +127,10 @@ impl Roles {
 impl FromIterator<Role> for Roles {
     fn from_iter<I: IntoIterator<Item = Role>>(roles: I) -> Self {
         let mut set = Self::default();
-        roles.into_iter().for_each(|role| set.insert(role));
-        set
-    }
-}
-
-impl Role {
-    pub(super) const ALL: [Self; 14] = [
-        Self::A,
-        Self::B,
-        Self::C,
-        Self::D,
-        Self::Alpha,
-        Self::Beta,
-        Self::Bias,
-        Self::Auxiliary,
-        Self::ScaleA,
-        Self::ScaleB,
-        Self::ScaleC,
-        Self::ScaleD,
-        Self::AmaxD,
-        Self::Workspace,
-    ];
-
-    /// Returns the name in errors.
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::A => "a",
-            Self::B => "b",
-            Self::C => "c",
-            Self::D => "d",
-            Self::Alpha => "alpha",
-            Self::Beta => "beta",
-            Self::Bias => "the bias",
-            Self::Auxiliary => "the auxiliary memory",
-            Self::ScaleA => "the scale of a",
-            Self::ScaleB => "the scale of b",
-            Self::ScaleC => "the scale of c",
-            Self::ScaleD => "the scale of d",
-            Self::AmaxD => "the maximum of d",
-            Self::Workspace => "the workspace",
+        for role in roles {
+            set.insert(role);
         }
+        set
     }
 }
 
@@ -171,40 +154,45 @@ impl<T> std::ops::IndexMut<Role> for ByRole<T> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn roles_are_listed_in_their_order() {
-        assert!(
-            Role::ALL
-                .iter()
-                .enumerate()
-                .all(|(index, role)| *role as usize == index)
-        );
+    fn roles(roles: &[Role]) -> Roles {
+        roles.iter().copied().collect()
     }
 
     #[test]
-    fn roles_are_unique_and_ordered() {
-        let some: Roles = [Role::Workspace, Role::A, Role::D, Role::A]
-            .into_iter()
-            .collect();
-        assert_eq!(
-            some.iter().collect::<Vec<_>>(),
-            [Role::A, Role::D, Role::Workspace]
-        );
+    fn set_is_unique_and_ordered() {
+        let set = roles(&[Role::Workspace, Role::A, Role::D, Role::A]);
+        let listed: Vec<_> = set.iter().collect();
+        assert_eq!(listed, [Role::A, Role::D, Role::Workspace]);
         assert_eq!(Roles::default().iter().count(), 0);
-        let all: Roles = Role::ALL.into_iter().collect();
-        assert_eq!(some.union(all).iter().collect::<Vec<_>>(), Role::ALL);
-        assert_eq!(
-            some.without(Role::A).iter().collect::<Vec<_>>(),
-            [Role::D, Role::Workspace]
-        );
-        assert!(
-            some.is_subset(all) && some.without(Role::D).is_subset(some) && !all.is_subset(some)
-        );
+        let listed: Vec<_> = roles(&Role::ALL).iter().collect();
+        assert_eq!(listed, Role::ALL);
+    }
+
+    #[test]
+    fn union_has_the_roles_of_both() {
+        let union = roles(&[Role::A, Role::B]).union(roles(&[Role::B, Role::D]));
+        assert_eq!(union, roles(&[Role::A, Role::B, Role::D]));
+    }
+
+    #[test]
+    fn without_removes_one_role() {
+        let set = roles(&[Role::A, Role::D]);
+        assert_eq!(set.without(Role::A), roles(&[Role::D]));
+        assert_eq!(set.without(Role::B), set);
+    }
+
+    #[test]
+    fn subset_has_no_other_role() {
+        let set = roles(&[Role::A, Role::D]);
+        assert!(set.is_subset(set));
+        assert!(roles(&[Role::D]).is_subset(set));
+        assert!(!set.is_subset(roles(&[Role::D])));
+    }
+
+    #[test]
+    fn present_roles_have_a_value() {
         let mut values = ByRole([None; Role::ALL.len()]);
         values[Role::Bias] = Some(1);
-        assert_eq!(
-            Roles::with_values(&values),
-            [Role::Bias].into_iter().collect()
-        );
+        assert_eq!(Roles::present_in(&values), roles(&[Role::Bias]));
     }
 }

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::error::{Result, ShapeError};
 use crate::lt::Epilogue;
-use crate::lt::epilogue::Auxiliary;
+use crate::lt::epilogue::AuxiliaryContent;
 use crate::stored::Stored;
 
 const OPERATION: &str = "MatmulPlan::new";
@@ -153,7 +153,7 @@ impl Matmul {
         let Some((_, kind)) = self.epilogue.auxiliary() else {
             return Ok(());
         };
-        let granularity = if kind == Auxiliary::Mask {
+        let granularity = if kind == AuxiliaryContent::Mask {
             MASK_GRANULARITY
         } else {
             INPUT_GRANULARITY
