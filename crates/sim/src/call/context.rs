@@ -197,7 +197,7 @@ impl Locked<'_> {
     /// Waits for all work of a context, and trims the memory pools.
     fn synchronize_context(mut self, context: Id<Context>) -> Result {
         self.expect_uncaptured_context(context)?;
-        self.permit_unsafe()?;
+        self.check_potentially_unsafe_call()?;
         let pending = self
             .schedule
             .unobserved(|target| self.is_within(target.context, context));

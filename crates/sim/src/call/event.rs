@@ -83,7 +83,7 @@ impl Call<'_> {
         state.expect_not_captured(id)?;
         let is_pending = ticket.is_some_and(|ticket| state.schedule.is_pending(ticket));
         if !is_pending && state.event(event)?.1.remote_record().is_none() {
-            state.schedule.observe(ticket.as_slice());
+            state.schedule.record_host_wait(ticket.as_slice());
             return Ok(());
         }
         state.schedule.release_one();

@@ -63,7 +63,7 @@ impl Call<'_> {
     pub(crate) fn cuModuleUnload(&self, module: Pointer<CUmod_st>) -> Result {
         let mut state = self.lock();
         let id = state.module(module)?;
-        state.permit_unsafe()?;
+        state.check_potentially_unsafe_call()?;
         // The module of a library ends with it.
         let by_itself = state
             .modules

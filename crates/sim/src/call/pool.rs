@@ -7,8 +7,8 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 use curium_sys::{
-    CUdevice, CUdeviceptr, CUmemAllocationHandleType, CUmemPool_attribute, CUmemPoolHandle_st,
-    CUmemPoolProps, CUmemoryPool, CUresult, CUstream_st, CudaVersion,
+    CUdevice, CUdeviceptr, CUmemAllocationHandleType, CUmemAllocationType, CUmemPool_attribute,
+    CUmemPoolHandle_st, CUmemPoolProps, CUmemoryPool, CUresult, CUstream_st, CudaVersion,
 };
 
 use crate::activity::MemoryChange;
@@ -16,6 +16,7 @@ use crate::argument::{ConstPointer, Pointer};
 use crate::call::Call;
 use crate::context::stream::Stream;
 use crate::driver::locked::Locked;
+use crate::driver::pool::PoolLocation;
 use crate::driver::schedule::Work;
 use crate::driver::virtual_memory::raw_location;
 use crate::handle::Id;
@@ -23,6 +24,10 @@ use crate::memory::{Location, Owner, Pool, Purpose};
 use crate::object::graph::content::Content;
 use crate::object::graph::memory::Freed;
 use crate::result::Result;
+
+const SUPPORTED_HANDLE_TYPES: u32 =
+    CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR.0
+        | CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_FABRIC.0;
 
 #[expect(
     non_snake_case,
@@ -66,9 +71,10 @@ impl Call<'_> {
             return Ok(());
         }
         if let Some(graph) = state.captures.captured_graph(stream) {
-            let content = match state.is_freed_again(stream, address) {
-                true => Content::Free(address),
-                false => state.free_content(graph, address)?,
+            let content = if state.recapture_frees(stream, address) {
+                Content::Free(address)
+            } else {
+                state.free_content(graph, address)?
             };
             return state.add_captured(stream, content);
         }
@@ -104,7 +110,7 @@ impl Call<'_> {
         pool: Pointer<CUmemoryPool>,
         device: CUdevice,
     ) -> Result {
-        let device = self.pool_device(device)?;
+        let device = self.device_or_invalid_value(device)?;
         pool.write(self.memory().read().current_pools[device].as_raw())
     }
 
@@ -113,11 +119,11 @@ impl Call<'_> {
         device: CUdevice,
         pool: Pointer<CUmemPoolHandle_st>,
     ) -> Result {
-        let device = self.pool_device(device)?;
-        let id = self.pool(pool)?;
+        let device = self.device_or_invalid_value(device)?;
+        let pool = self.pool(pool)?;
         self.memory()
             .pools()
-            .set_current_pool(Some(Location::Device(device)), false, id)
+            .set_current_pool(Some(Location::Device(device)), false, pool)
     }
 
     pub(crate) fn cuMemPoolCreate(
@@ -127,16 +133,19 @@ impl Call<'_> {
     ) -> Result {
         let output = pool.required()?;
         let properties = properties.read()?;
-        let (location, is_managed) = self
+        let PoolLocation {
+            location,
+            is_managed,
+        } = self
             .devices()
-            .pool_place(&properties.location, properties.allocType)?;
-        const KNOWN: u32 = CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR.0
-            | CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_FABRIC.0;
+            .pool_location(&properties.location, properties.allocType)?;
         let handle_types = properties.handleTypes.0;
         // As on hardware, host memory without a NUMA node is not shared.
         let is_shareable = location != Some(Location::Host);
-        let is_reserved_used = properties.reserved.iter().any(|byte| *byte != 0);
-        if handle_types & !KNOWN != 0 || handle_types != 0 && !is_shareable || is_reserved_used {
+        let is_handle_type_invalid =
+            handle_types & !SUPPORTED_HANDLE_TYPES != 0 || (handle_types != 0 && !is_shareable);
+        let has_reserved_bytes = properties.reserved.iter().any(|byte| *byte != 0);
+        if is_handle_type_invalid || has_reserved_bytes {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         if handle_types & !self.config().handle_types() != 0 {
@@ -152,19 +161,23 @@ impl Call<'_> {
 
     /// Destroys a pool. Memory that is still allocated from it stays valid.
     pub(crate) fn cuMemPoolDestroy(&self, pool: Pointer<CUmemPoolHandle_st>) -> Result {
-        let id = self.pool(pool)?;
+        let pool = self.pool(pool)?;
         let mut records = self.memory().write();
-        if records.pools.get(id).is_none_or(|pool| pool.is_default) {
+        if records.pools.get(pool).is_none_or(|pool| pool.is_default) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        records.retire_pool(id);
+        records.retire_pool(pool);
         Ok(())
     }
 
-    pub(crate) fn cuMemPoolTrimTo(&self, pool: Pointer<CUmemPoolHandle_st>, keep: usize) -> Result {
-        let id = self.pool(pool)?;
-        if let Some(pool) = self.memory().write().pools.get_mut(id) {
-            pool.trim(keep as u64);
+    pub(crate) fn cuMemPoolTrimTo(
+        &self,
+        pool: Pointer<CUmemPoolHandle_st>,
+        min_bytes_to_keep: usize,
+    ) -> Result {
+        let pool = self.pool(pool)?;
+        if let Some(pool) = self.memory().write().pools.get_mut(pool) {
+            pool.trim(min_bytes_to_keep as u64);
         }
         Ok(())
     }
@@ -175,16 +188,17 @@ impl Call<'_> {
         attribute: CUmemPool_attribute,
         value: Pointer<c_void>,
     ) -> Result {
-        let id = self.pool(pool)?;
+        let pool = self.pool(pool)?;
         value.required()?;
         let records = self.memory().read();
         let pool = records
             .pools
-            .get(id)
+            .get(pool)
             .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
-        if let Some(flag) = reuse_flag(attribute) {
+        let mut reuse = pool.reuse;
+        if let Some(flag) = reuse.flag_mut(attribute) {
             // SAFETY: for these attributes the caller passes a pointer to an `int`.
-            return unsafe { value.cast::<i32>() }.write(pool.reuse[flag]);
+            return unsafe { value.cast::<i32>() }.write(*flag);
         }
         if let Some(property) = self.pool_property(pool, attribute) {
             // SAFETY: for these attributes the caller passes a pointer to an `int` or an enumerator.
@@ -196,7 +210,9 @@ impl Call<'_> {
             CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH => pool.reserved_high,
             CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_CURRENT => pool.used,
             CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH => pool.used_high,
-            CUmemPool_attribute::CU_MEMPOOL_ATTR_MAX_POOL_SIZE if self.tells_properties() => {
+            CUmemPool_attribute::CU_MEMPOOL_ATTR_MAX_POOL_SIZE
+                if self.supports_creation_attributes() =>
+            {
                 pool.max_size
             }
             _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
@@ -211,35 +227,33 @@ impl Call<'_> {
         attribute: CUmemPool_attribute,
         value: Pointer<c_void>,
     ) -> Result {
-        let id = self.pool(pool)?;
+        let pool = self.pool(pool)?;
         let mut records = self.memory().write();
         let pool = records
             .pools
-            .get_mut(id)
+            .get_mut(pool)
             .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
-        if let Some(flag) = reuse_flag(attribute) {
+        if let Some(flag) = pool.reuse.flag_mut(attribute) {
             // SAFETY: for these attributes the caller passes an `int`.
-            pool.reuse[flag] = i32::from(unsafe { value.cast::<i32>() }.read()? != 0);
+            *flag = i32::from(unsafe { value.cast::<i32>() }.read()? != 0);
             return Ok(());
         }
-        if !matches!(
-            attribute,
-            CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
-                | CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH
-                | CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH
-        ) {
-            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
-        }
-        // SAFETY: for these attributes the caller passes a `cuuint64_t`.
-        let value = unsafe { value.cast::<u64>() }.read()?;
         match attribute {
-            CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD => pool.threshold = value,
-            // The high-water marks can only be reset.
-            _ if value != 0 => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
+            CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD => {
+                // SAFETY: for this attribute the caller passes a `cuuint64_t`.
+                pool.threshold = unsafe { value.cast::<u64>() }.read()?;
+            }
             CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH => {
+                // SAFETY: for this attribute the caller passes a `cuuint64_t`.
+                check_reset(unsafe { value.cast() })?;
                 pool.reserved_high = pool.reserved;
             }
-            _ => pool.used_high = pool.used,
+            CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH => {
+                // SAFETY: for this attribute the caller passes a `cuuint64_t`.
+                check_reset(unsafe { value.cast() })?;
+                pool.used_high = pool.used;
+            }
+            _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
         }
         Ok(())
     }
@@ -247,26 +261,31 @@ impl Call<'_> {
 
 impl Call<'_> {
     /// Returns the device of a current pool; the functions of current pools have a code of their own for an unknown one.
-    fn pool_device(&self, device: CUdevice) -> Result<usize> {
+    fn device_or_invalid_value(&self, device: CUdevice) -> Result<usize> {
         self.devices()
             .device(device)
-            .or(Err(CUresult::CUDA_ERROR_INVALID_VALUE))
+            .map_err(|_| CUresult::CUDA_ERROR_INVALID_VALUE)
     }
 
     /// Returns `true` if the driver supports the attributes for the creation parameters of a pool, which CUDA 13.1 introduced.
-    fn tells_properties(&self) -> bool {
+    fn supports_creation_attributes(&self) -> bool {
         self.config().driver_version >= CudaVersion::new(13, 1)
     }
 
     /// Returns a 32-bit attribute for the creation parameters of a pool.
     fn pool_property(&self, pool: &Pool, attribute: CUmemPool_attribute) -> Option<u32> {
-        if !self.tells_properties() {
+        if !self.supports_creation_attributes() {
             return None;
         }
         let location = pool.location.map(raw_location);
         match attribute {
             CUmemPool_attribute::CU_MEMPOOL_ATTR_ALLOCATION_TYPE => {
-                Some(1 + u32::from(pool.is_managed))
+                let kind = if pool.is_managed {
+                    CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_MANAGED
+                } else {
+                    CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED
+                };
+                Some(kind.0)
             }
             CUmemPool_attribute::CU_MEMPOOL_ATTR_EXPORT_HANDLE_TYPES => Some(pool.handle_types),
             CUmemPool_attribute::CU_MEMPOOL_ATTR_LOCATION_TYPE => {
@@ -324,20 +343,20 @@ impl Locked<'_> {
         }
         // A pool that grows allocates from the device.
         if driver.memory().pools().needs_growth(pool, size as u64) {
-            self.permit_unsafe()?;
+            self.check_potentially_unsafe_call()?;
         }
         let memory = driver
             .memory()
             .pools()
             .allocate_in_pool(pool, size as u64, owner)?;
-        driver.memory().note_stream(memory, stream.number());
-        self.mark_allocation(stream, memory);
+        driver.memory().record_stream(memory, stream.number());
+        self.order_uses_after_allocation(stream, memory);
         self.report_memory(memory, Some(stream), MemoryChange::Allocated);
         output.write(memory)
     }
 
     /// Orders later uses of new memory after its allocation, if race checks are on.
-    fn mark_allocation(&mut self, stream: Id<Stream>, memory: CUdeviceptr) {
+    fn order_uses_after_allocation(&mut self, stream: Id<Stream>, memory: CUdeviceptr) {
         let driver = self.driver();
         let Some(races) = self.schedule.races().map(Arc::clone) else {
             return;
@@ -349,12 +368,11 @@ impl Locked<'_> {
     }
 }
 
-/// Returns the index of a reuse flag among the three.
-fn reuse_flag(attribute: CUmemPool_attribute) -> Option<usize> {
-    match attribute {
-        CUmemPool_attribute::CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES => Some(0),
-        CUmemPool_attribute::CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC => Some(1),
-        CUmemPool_attribute::CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES => Some(2),
-        _ => None,
+/// Checks that the new value of a high-water mark is 0: it can only be reset.
+fn check_reset(value: Pointer<u64>) -> Result {
+    if value.read()? == 0 {
+        Ok(())
+    } else {
+        Err(CUresult::CUDA_ERROR_INVALID_VALUE)
     }
 }

@@ -14,11 +14,9 @@ use crate::call::Call;
 use crate::call::context::named_context;
 use crate::context::Context;
 use crate::driver::locked::Locked;
-use crate::driver::resource::{CLUSTER_GRANULARITY, Set, blank};
+use crate::driver::resource::{CLUSTER_GRANULARITY, GRANULARITY, SmPartition, new_description};
 use crate::handle::Id;
 use crate::result::Result;
-
-const GRANULARITY: u32 = 2;
 
 #[expect(
     non_snake_case,
@@ -33,7 +31,7 @@ impl Call<'_> {
     ) -> Result {
         let device = self.devices().device(device)?;
         let output = resource.required()?;
-        output.write(self.devices().describe(
+        output.write(self.devices().describe_resource(
             device,
             self.devices().device_resources(device),
             kind,
@@ -92,7 +90,7 @@ impl Call<'_> {
         min_count: u32,
     ) -> Result {
         let requested = count.read()?;
-        let input = Set::read(input.read()?)?;
+        let input = SmPartition::read(input.read()?)?;
         let size = part_size(flags, min_count, input.count)?;
         input.expect_splittable()?;
         let possible = input.count / size;
@@ -121,7 +119,7 @@ impl Call<'_> {
         flags: u32,
         groups: Pointer<CU_DEV_SM_RESOURCE_GROUP_PARAMS>,
     ) -> Result {
-        let input = Set::read(input.read()?)?;
+        let input = SmPartition::read(input.read()?)?;
         input.expect_splittable()?;
         if flags != 0 || count == 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
@@ -177,13 +175,14 @@ impl Call<'_> {
     }
 
     /// Returns a part of a set; older drivers describe only its size.
-    fn part(&self, set: &Set, count: u32, flags: u32) -> CUdevResource {
-        let granularity = if self.devices().supports_work_queues() {
+    fn part(&self, set: &SmPartition, count: u32, flags: u32) -> CUdevResource {
+        let granularity = if self.devices().describes_partition_granularity() {
             CLUSTER_GRANULARITY
         } else {
             0
         };
-        let mut part = blank(CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM, set.device, true);
+        let mut part =
+            new_description(CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM, set.device, true);
         part.__bindgen_anon_1.sm = CUdevSmResource {
             smCount: count,
             minSmPartitionSize: granularity,
@@ -195,7 +194,7 @@ impl Call<'_> {
     }
 
     /// Returns the remaining multiprocessors of a set, an invalid resource if there are none.
-    fn remainder(&self, set: &Set, count: u32) -> CUdevResource {
+    fn remainder(&self, set: &SmPartition, count: u32) -> CUdevResource {
         if count == 0 {
             CUdevResource::default()
         } else {
@@ -215,7 +214,9 @@ impl Locked<'_> {
         let resources = context
             .green
             .unwrap_or_else(|| driver.devices().device_resources(context.device));
-        driver.devices().describe(context.device, resources, kind)
+        driver
+            .devices()
+            .describe_resource(context.device, resources, kind)
     }
 }
 

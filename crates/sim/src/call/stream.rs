@@ -96,7 +96,7 @@ impl Call<'_> {
             .iter()
             .any(|ticket| state.schedule.is_pending(*ticket))
         {
-            state.schedule.observe(&tickets);
+            state.schedule.record_host_wait(&tickets);
             return Ok(());
         }
         state.schedule.release_one();

@@ -13,22 +13,34 @@ use crate::handle::Id;
 use crate::memory::{Location, Pool};
 use crate::result::Result;
 
+/// The memory of a pool.
+pub(crate) struct PoolLocation {
+    /// `None` only for managed memory.
+    pub(crate) location: Option<Location>,
+    pub(crate) is_managed: bool,
+}
+
 impl Devices<'_> {
-    /// Returns the location of the memory of a pool, and `true` for managed memory. Managed memory may have no location.
-    pub(crate) fn pool_place(
+    pub(crate) fn pool_location(
         &self,
         location: &CUmemLocation,
         kind: CUmemAllocationType,
-    ) -> Result<(Option<Location>, bool)> {
+    ) -> Result<PoolLocation> {
         let is_managed = match kind {
             CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED => false,
             CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_MANAGED => true,
             _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
         };
         if is_managed && location.type_ == CUmemLocationType::CU_MEM_LOCATION_TYPE_NONE {
-            return Ok((None, true));
+            return Ok(PoolLocation {
+                location: None,
+                is_managed,
+            });
         }
-        Ok((Some(self.location(location)?), is_managed))
+        Ok(PoolLocation {
+            location: Some(self.location(location)?),
+            is_managed,
+        })
     }
 }
 

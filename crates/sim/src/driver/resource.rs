@@ -12,17 +12,49 @@ use crate::context::resource::{Descriptor, Resources};
 use crate::driver::device::Devices;
 use crate::result::Result;
 
-/// The granularity of a split of multiprocessors with clusters, and without.
+/// The number of multiprocessors that a partition is a multiple of.
+pub(crate) const GRANULARITY: u32 = 2;
+
+/// The number of multiprocessors that a partition for clusters is a multiple of.
 pub(crate) const CLUSTER_GRANULARITY: u32 = 8;
 
 /// The default number of work queues of a device: the default of `CUDA_DEVICE_MAX_CONNECTIONS`.
 const WORK_QUEUES: u32 = 8;
 
-/// The first reserved bytes of a description that the driver made.
-const MARK: [u8; 7] = *b"curium.";
+/// The bytes of a description that are reserved for the driver.
+struct DriverBytes {
+    device: u32,
+    was_split: bool,
+}
 
-/// The first driver that supports work queues, and describes the parts of a set.
+impl DriverBytes {
+    /// The first bytes of a description that the driver made.
+    const MARK: [u8; 4] = *b"Cm96";
+
+    /// Returns the bytes of a description, if this driver made it.
+    fn read(raw: &CUdevResource) -> Result<Self> {
+        let [m0, m1, m2, m3, d0, d1, d2, d3, was_split, ..] = raw._internal_padding;
+        if [m0, m1, m2, m3] != Self::MARK {
+            return Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_TYPE);
+        }
+        Ok(Self {
+            device: u32::from_ne_bytes([d0, d1, d2, d3]),
+            was_split: was_split != 0,
+        })
+    }
+
+    fn write(&self, raw: &mut CUdevResource) {
+        raw._internal_padding[..4].copy_from_slice(&Self::MARK);
+        raw._internal_padding[4..8].copy_from_slice(&self.device.to_ne_bytes());
+        raw._internal_padding[8] = u8::from(self.was_split);
+    }
+}
+
+/// The first driver that supports work queues.
 const WORK_QUEUES_SINCE: CudaVersion = CudaVersion::new(13, 1);
+
+/// The first driver that describes the granularity of partitions.
+const PARTITION_GRANULARITY_SINCE: CudaVersion = CudaVersion::new(13, 1);
 
 impl Devices<'_> {
     /// Returns the number of multiprocessors of each device.
@@ -41,13 +73,13 @@ impl Devices<'_> {
         }
     }
 
-    pub(crate) fn describe(
+    pub(crate) fn describe_resource(
         &self,
         device: usize,
         resources: Resources,
         kind: CUdevResourceType,
     ) -> Result<CUdevResource> {
-        let mut described = blank(kind, device, false);
+        let mut described = new_description(kind, device, false);
         match kind {
             CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM => {
                 described.__bindgen_anon_1.sm = CUdevSmResource {
@@ -62,6 +94,7 @@ impl Devices<'_> {
             {
                 described.__bindgen_anon_1.wqConfig = resources.work_queues;
             }
+            // This type has no fields.
             CUdevResourceType::CU_DEV_RESOURCE_TYPE_WORKQUEUE if self.supports_work_queues() => {}
             _ => return Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_TYPE),
         }
@@ -72,22 +105,27 @@ impl Devices<'_> {
         self.config.driver_version >= WORK_QUEUES_SINCE
     }
 
+    /// Returns `true` if the driver describes the granularity of partitions.
+    pub(crate) fn describes_partition_granularity(&self) -> bool {
+        self.config.driver_version >= PARTITION_GRANULARITY_SINCE
+    }
+
     pub(crate) fn combine(&self, resources: &[CUdevResource]) -> Result<Descriptor> {
         let first = resources
             .first()
             .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
-        let device = origin(first)?;
+        let device = device_index(first)?;
         let mut combined = Resources {
             multiprocessors: 0,
             ..self.device_resources(device)
         };
         for resource in resources {
-            if origin(resource)? != device {
+            if device_index(resource)? != device {
                 return Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION);
             }
             match resource.type_ {
                 CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM => {
-                    combined.multiprocessors += Set::read(*resource)?.count;
+                    combined.multiprocessors += SmPartition::read(*resource)?.count;
                 }
                 CUdevResourceType::CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG => {
                     // SAFETY: of a description of this type, this field is the one that is filled in.
@@ -96,6 +134,7 @@ impl Devices<'_> {
                 _ => {}
             }
         }
+        // Without a set of multiprocessors, a context has all of them.
         if combined.multiprocessors == 0 {
             combined.multiprocessors = self.multiprocessors();
         }
@@ -107,29 +146,30 @@ impl Devices<'_> {
 }
 
 /// A set of multiprocessors that a caller passed.
-pub(crate) struct Set {
+pub(crate) struct SmPartition {
     pub(crate) device: usize,
     pub(crate) count: u32,
-    is_part: bool,
+    was_split: bool,
 }
 
-impl Set {
+impl SmPartition {
     pub(crate) fn read(raw: CUdevResource) -> Result<Self> {
         if raw.type_ != CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM {
             return Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_TYPE);
         }
+        let bytes = DriverBytes::read(&raw)?;
         // SAFETY: of a description of this type, this field is the one that is filled in.
         let count = unsafe { raw.__bindgen_anon_1.sm }.smCount;
         Ok(Self {
-            device: origin(&raw)?,
+            device: bytes.device as usize,
             count,
-            is_part: raw._internal_padding[8] != 0,
+            was_split: bytes.was_split,
         })
     }
 
     /// Fails for a part: it cannot be split before it belongs to a context.
     pub(crate) fn expect_splittable(&self) -> Result {
-        if self.is_part {
+        if self.was_split {
             Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION)
         } else {
             Ok(())
@@ -137,22 +177,26 @@ impl Set {
     }
 }
 
-pub(crate) fn blank(kind: CUdevResourceType, device: usize, is_part: bool) -> CUdevResource {
-    let mut blank = CUdevResource {
+/// Returns a description without the fields of its type.
+pub(crate) fn new_description(
+    kind: CUdevResourceType,
+    device: usize,
+    was_split: bool,
+) -> CUdevResource {
+    let mut description = CUdevResource {
         type_: kind,
         ..Default::default()
     };
-    blank._internal_padding[..7].copy_from_slice(&MARK);
-    blank._internal_padding[7] = device as u8;
-    blank._internal_padding[8] = u8::from(is_part);
-    blank
+    DriverBytes {
+        // The number of devices is a `u32`.
+        device: device as u32,
+        was_split,
+    }
+    .write(&mut description);
+    description
 }
 
 /// Returns the device of a description, if this driver made it.
-fn origin(raw: &CUdevResource) -> Result<usize> {
-    if raw._internal_padding[..7] == MARK {
-        Ok(raw._internal_padding[7].into())
-    } else {
-        Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_TYPE)
-    }
+fn device_index(raw: &CUdevResource) -> Result<usize> {
+    Ok(DriverBytes::read(raw)?.device as usize)
 }

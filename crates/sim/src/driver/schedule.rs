@@ -217,14 +217,14 @@ impl Schedule {
     }
 
     /// Records that the host has found work completed.
-    pub(crate) fn observe(&self, tickets: &[Ticket]) {
+    pub(crate) fn record_host_wait(&self, tickets: &[Ticket]) {
         if let Some(races) = &self.races {
             races.observe(tickets);
         }
     }
 
     /// Records that work and the host may have communicated.
-    pub(crate) fn exchange(&self, ticket: Ticket) {
+    pub(crate) fn merge_clocks(&self, ticket: Ticket) {
         if let Some(races) = &self.races {
             races.exchange(ticket);
         }
@@ -245,7 +245,7 @@ impl Schedule {
     }
 
     /// Lets work run until all of `tickets` have completed.
-    pub(crate) fn demand(&mut self, tickets: &[Ticket]) {
+    pub(crate) fn add_goals(&mut self, tickets: &[Ticket]) {
         self.goals.extend(
             tickets
                 .iter()
@@ -272,12 +272,12 @@ impl Schedule {
     }
 
     /// Returns `true` if new work requires no wake-up: a worker will check the queue in time.
-    pub(crate) fn is_watched(&self) -> bool {
+    pub(crate) fn has_timed_waiter(&self) -> bool {
         self.watchers > 0 && self.goals.is_empty() && self.released == 0 && self.nodes.len() < DEPTH
     }
 
     /// Returns `true` if a sleeping thread has work to run, or its wait has ended.
-    pub(crate) fn concerns_sleepers(&self) -> bool {
+    pub(crate) fn should_wake_sleepers(&self) -> bool {
         self.sleepers > 0 || !self.ready.is_empty()
     }
 
@@ -450,7 +450,7 @@ mod tests {
             let after: Vec<Ticket> = tail.iter().copied().collect();
             *tail = Some(schedule.submit(TARGET(), &after, nothing()));
         }
-        schedule.demand(&tails.into_iter().flatten().collect::<Vec<_>>());
+        schedule.add_goals(&tails.into_iter().flatten().collect::<Vec<_>>());
         order(&mut schedule)
     }
 
@@ -518,7 +518,7 @@ mod tests {
         let now = Instant::now();
         let first = schedule.submit(TARGET(), &[], nothing());
         let second = schedule.submit(TARGET(), &[first], nothing());
-        schedule.demand(&[second]);
+        schedule.add_goals(&[second]);
         assert!(schedule.has_single_choice());
         // The running work may be a dependency of the rest.
         assert!(matches!(schedule.next(now), Next::Run(..)));
@@ -540,7 +540,7 @@ mod tests {
         let function =
             HostFunction::new(Some(unused), std::ptr::null_mut()).expect("it has a function");
         let function = schedule.submit(TARGET(), &[], Work::Host(function));
-        schedule.demand(&[function]);
+        schedule.add_goals(&[function]);
         assert!(!schedule.has_single_choice());
         assert!(matches!(
             schedule.next(Instant::now()),
@@ -557,14 +557,14 @@ mod tests {
         let mut schedule = Schedule::new(0, 1, None);
         let first = schedule.submit(TARGET(), &[], nothing());
         let second = schedule.submit(TARGET(), &[], nothing());
-        schedule.demand(&[first, second]);
+        schedule.add_goals(&[first, second]);
         let now = Instant::now();
         let Next::Run(running, ..) = schedule.next(now) else {
             panic!("both were demanded")
         };
         assert!(matches!(schedule.next(now), Next::Wait(None)));
         schedule.complete(running);
-        assert!(schedule.concerns_sleepers());
+        assert!(schedule.should_wake_sleepers());
         assert!(matches!(schedule.next(now), Next::Run(..)));
     }
 

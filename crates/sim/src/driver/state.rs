@@ -130,11 +130,11 @@ impl State {
 
     /// Checks that the device has not failed.
     pub(crate) fn check_device(&self, device: usize) -> Result {
-        self.sticky(device).map_or(Ok(()), Err)
+        self.sticky_error(device).map_or(Ok(()), Err)
     }
 
     /// Returns the code of the fault after which the device does no more work.
-    pub(crate) fn sticky(&self, device: usize) -> Option<CUresult> {
+    pub(crate) fn sticky_error(&self, device: usize) -> Option<CUresult> {
         self.devices.get(device).and_then(|device| device.sticky)
     }
 
@@ -151,7 +151,7 @@ impl State {
     }
 
     /// Records a sticky fault; the first one remains.
-    pub(crate) fn fail(&mut self, device: usize, code: CUresult) {
+    pub(crate) fn record_sticky_error(&mut self, device: usize, code: CUresult) {
         if let Some(device) = self.devices.get_mut(device) {
             device.sticky = device.sticky.or(Some(code));
         }
@@ -160,7 +160,7 @@ impl State {
     /// Makes all devices fail as if they were lost.
     pub(crate) fn lose_devices(&mut self) {
         for device in 0..self.devices.len() {
-            self.fail(device, fault::LOST);
+            self.record_sticky_error(device, fault::LOST);
         }
     }
 

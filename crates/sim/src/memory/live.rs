@@ -71,7 +71,7 @@ impl Memory {
     }
 
     /// Records the stream of a stream-ordered allocation.
-    pub(crate) fn note_stream(&self, address: u64, stream: u64) {
+    pub(crate) fn record_stream(&self, address: u64, stream: u64) {
         if let Some(found) = self.write().allocations.get_mut(&address) {
             found.stream = Some(stream);
         }

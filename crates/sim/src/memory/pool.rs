@@ -1,6 +1,6 @@
 //! Memory pools and their accounting.
 
-use curium_sys::{CUmemPoolHandle_st, CUresult};
+use curium_sys::{CUmemPool_attribute, CUmemPoolHandle_st, CUresult};
 
 use crate::handle::{Id, Kind, Object};
 use crate::host_pointer::HostPtr;
@@ -33,8 +33,15 @@ pub(crate) struct Pool {
     /// The number of bytes that the pool has reserved on the device.
     pub(crate) reserved: u64,
     pub(crate) reserved_high: u64,
-    /// The three flags for reuse of freed memory, in the order of their attributes.
-    pub(crate) reuse: [i32; 3],
+    pub(crate) reuse: ReuseFlags,
+}
+
+/// The attributes of a pool for the reuse of freed memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReuseFlags {
+    follow_event_dependencies: i32,
+    allow_opportunistic: i32,
+    allow_internal_dependencies: i32,
 }
 
 /// A pool in its own process.
@@ -42,6 +49,24 @@ pub(crate) struct Pool {
 pub(crate) struct Foreign {
     pub(crate) origin: Origin,
     pub(crate) pool: u64,
+}
+
+impl ReuseFlags {
+    /// Returns the flag of an attribute; `None` for other attributes.
+    pub(crate) fn flag_mut(&mut self, attribute: CUmemPool_attribute) -> Option<&mut i32> {
+        match attribute {
+            CUmemPool_attribute::CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES => {
+                Some(&mut self.follow_event_dependencies)
+            }
+            CUmemPool_attribute::CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC => {
+                Some(&mut self.allow_opportunistic)
+            }
+            CUmemPool_attribute::CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES => {
+                Some(&mut self.allow_internal_dependencies)
+            }
+            _ => None,
+        }
+    }
 }
 
 impl Object for Pool {
@@ -79,7 +104,11 @@ impl Pool {
             used_high: 0,
             reserved: 0,
             reserved_high: 0,
-            reuse: [1; 3],
+            reuse: ReuseFlags {
+                follow_event_dependencies: 1,
+                allow_opportunistic: 1,
+                allow_internal_dependencies: 1,
+            },
         }
     }
 

@@ -22,7 +22,7 @@ impl Locked<'_> {
     /// Returns a stream for a wait or a query.
     pub(crate) fn awaited_stream(&mut self, raw: Pointer<CUstream_st>) -> Result<Id<Stream>> {
         let stream = self.uncaptured_stream(raw)?;
-        self.permit_unsafe()?;
+        self.check_potentially_unsafe_call()?;
         Ok(stream)
     }
 

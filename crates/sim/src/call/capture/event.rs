@@ -24,6 +24,6 @@ impl Locked<'_> {
                 .invalidate_captures(|capture| capture.number == number, code)
                 .and(Err(code));
         }
-        self.permit_unsafe()
+        self.check_potentially_unsafe_call()
     }
 }

@@ -100,7 +100,7 @@ impl Call<'_> {
         let current = state.owning_context(current);
         let peer = state.owning_context(named_context(peer)?);
         state.context(peer)?;
-        state.permit_unsafe()?;
+        state.check_potentially_unsafe_call()?;
         let peers = &mut state.valid_context_mut(current)?.peers;
         let index = peers.iter().position(|enabled| *enabled == peer);
         peers.swap_remove(index.ok_or(CUresult::CUDA_ERROR_PEER_ACCESS_NOT_ENABLED)?);

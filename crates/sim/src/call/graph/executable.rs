@@ -217,7 +217,7 @@ impl Call<'_> {
         failing: Pointer<CUgraphNode>,
     ) -> Result {
         let (mut state, _) = self.enter_current()?;
-        state.permit_unsafe()?;
+        state.check_potentially_unsafe_call()?;
         let output = executable.required()?;
         let graph = state.graphs.graph(graph)?;
         let both = AUTO_FREE | DEVICE_LAUNCH;

@@ -136,9 +136,10 @@ impl Locked<'_> {
         let context = self.owning_context(context);
         let mut params = *described;
         let properties = &params.poolProps;
-        let (location, _) = driver
+        let location = driver
             .devices()
-            .pool_place(&properties.location, properties.allocType)?;
+            .pool_location(&properties.location, properties.allocType)?
+            .location;
         let Some(Location::Device(device)) = location.filter(|_| params.bytesize != 0) else {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         };

@@ -8,6 +8,7 @@ use curium_sys::{
 use crate::argument::{ConstPointer, Pointer, elements};
 use crate::call::Call;
 use crate::call::managed::as_invalid_value;
+use crate::driver::pool::PoolLocation;
 use crate::memory::Location;
 use crate::result::Result;
 
@@ -23,7 +24,10 @@ impl Call<'_> {
         kind: CUmemAllocationType,
     ) -> Result {
         let output = pool.required()?;
-        let (location, is_managed) = self.current_pool_place(&location.read()?, kind)?;
+        let PoolLocation {
+            location,
+            is_managed,
+        } = self.current_pool_location(&location.read()?, kind)?;
         output.write(
             self.memory()
                 .pools()
@@ -39,7 +43,10 @@ impl Call<'_> {
         kind: CUmemAllocationType,
     ) -> Result {
         let output = pool.required()?;
-        let (location, is_managed) = self.current_pool_place(&location.read()?, kind)?;
+        let PoolLocation {
+            location,
+            is_managed,
+        } = self.current_pool_location(&location.read()?, kind)?;
         output.write(
             self.memory()
                 .pools()
@@ -56,7 +63,10 @@ impl Call<'_> {
     ) -> Result {
         let location = location.read()?;
         let pool = self.pool(pool)?;
-        let (location, is_managed) = self.current_pool_place(&location, kind)?;
+        let PoolLocation {
+            location,
+            is_managed,
+        } = self.current_pool_location(&location, kind)?;
         self.memory()
             .pools()
             .set_current_pool(location, is_managed, pool)
@@ -135,12 +145,12 @@ impl Call<'_> {
 }
 
 impl Call<'_> {
-    /// Returns the place of a current pool. The codes for unknown locations are not those of other functions.
-    fn current_pool_place(
+    /// Returns the memory of a current pool. The codes for unknown locations are not those of other functions.
+    fn current_pool_location(
         &self,
         location: &CUmemLocation,
         kind: CUmemAllocationType,
-    ) -> Result<(Option<Location>, bool)> {
+    ) -> Result<PoolLocation> {
         let last = CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT;
         if location.type_.0 > last.0 {
             return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
@@ -150,7 +160,7 @@ impl Call<'_> {
             return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
         }
         self.devices()
-            .pool_place(location, kind)
+            .pool_location(location, kind)
             .map_err(as_invalid_value)
     }
 }

@@ -104,7 +104,7 @@ impl Driver {
             state.working_stream(legacy())?;
         }
         if is_unsafe {
-            state.permit_unsafe()
+            state.check_potentially_unsafe_call()
         } else {
             Ok(())
         }
@@ -113,7 +113,7 @@ impl Driver {
 
 impl Locked<'_> {
     /// Checks that the calling thread may make potentially unsafe calls; captures that forbid them are invalidated.
-    pub(crate) fn permit_unsafe(&mut self) -> Result {
+    pub(crate) fn check_potentially_unsafe_call(&mut self) -> Result {
         let driver = self.driver;
         let mode = driver.thread().capture_mode();
         let thread = this_thread();

@@ -64,7 +64,7 @@ impl State {
     }
 
     /// Returns `true` if the next node of a recapture frees this memory.
-    pub(crate) fn is_freed_again(&self, stream: Id<Stream>, address: CUdeviceptr) -> bool {
+    pub(crate) fn recapture_frees(&self, stream: Id<Stream>, address: CUdeviceptr) -> bool {
         let next = self
             .next_recaptured_node(stream)
             .and_then(|next| self.graphs.nodes.get(next));

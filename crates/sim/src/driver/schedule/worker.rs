@@ -22,13 +22,12 @@ const PAUSE: Duration = Duration::from_micros(100);
 
 impl Driver {
     fn start_workers(&self) {
-        // The driver is alive: this is a call of one of its functions.
-        let Some(driver) = self.shared() else { return };
+        let driver = self.shared().expect("a call keeps the driver alive");
         for _ in 0..self.config().workers.max(1) {
             let driver = Arc::clone(&driver);
             self.threads
                 .lock()
-                .push(thread::spawn(move || work(driver.lock())));
+                .push(thread::spawn(move || run_worker(driver.lock())));
         }
         self.threads
             .lock()
@@ -43,16 +42,16 @@ impl Locked<'_> {
             self.workers_started = true;
             self.driver.start_workers();
         }
-        if !self.schedule.is_watched() {
+        if !self.schedule.has_timed_waiter() {
             self.driver.changed().notify_all();
         }
     }
 
     /// Waits until none of `tickets` is pending, or the driver ends.
     pub(crate) fn wait(mut self, tickets: &[Ticket]) -> Result<Self> {
-        self.schedule.demand(tickets);
+        self.schedule.add_goals(tickets);
         while self.schedule.is_any_pending(tickets) && self.schedule.has_single_choice() {
-            self = self.help();
+            self = self.run_inline();
         }
         if self.schedule.is_any_pending(tickets) {
             self.driver.changed().notify_all();
@@ -62,7 +61,7 @@ impl Locked<'_> {
             }
             self.schedule.sleepers -= 1;
         }
-        self.schedule.observe(tickets);
+        self.schedule.record_host_wait(tickets);
         if !self.driver.output().is_empty() {
             let driver = self.unlock();
             driver.output().flush();
@@ -76,7 +75,7 @@ impl Locked<'_> {
     }
 
     /// Runs the only operation that can run on the calling thread, because waking a worker takes longer than a small kernel.
-    fn help(mut self) -> Self {
+    fn run_inline(mut self) -> Self {
         match self.schedule.next(Instant::now()) {
             Next::Run(ticket, target, Work::Device(work)) => self.run(ticket, target, work),
             Next::Run(ticket, _, work) => {
@@ -89,7 +88,7 @@ impl Locked<'_> {
 
     /// Runs an operation, unless its device has failed, and completes it.
     fn run(mut self, ticket: Ticket, target: Target, work: DeviceWork) -> Self {
-        if self.sticky(target.device).is_none() {
+        if self.sticky_error(target.device).is_none() {
             let races = self.schedule.races().map(Arc::clone);
             let location = self.activity_location(target);
             let driver = self.unlock();
@@ -101,16 +100,20 @@ impl Locked<'_> {
                     catch_unwind(AssertUnwindSafe(|| work(driver)))
                 })
             });
-            let outcome = outcome.map(|result| {
-                result.and_then(|()| driver.handle_report(races.and_then(|_| Races::leave())))
-            });
+            let race = races.and_then(|_| Races::leave());
+            let result = match outcome {
+                Ok(Ok(())) => driver.handle_report(race),
+                Ok(Err(code)) => Err(code),
+                // The work panicked; the panic hook has printed the message.
+                Err(_) => Err(CUresult::CUDA_ERROR_UNKNOWN),
+            };
             self = driver.lock();
-            if let Err(code) = outcome.unwrap_or(Err(CUresult::CUDA_ERROR_UNKNOWN)) {
-                self.fail(target.device, code);
+            if let Err(code) = result {
+                self.record_sticky_error(target.device, code);
             }
         }
         self.schedule.complete(ticket);
-        if self.schedule.concerns_sleepers() {
+        if self.schedule.should_wake_sleepers() {
             self.driver.changed().notify_all();
         }
         self
@@ -118,27 +121,28 @@ impl Locked<'_> {
 
     /// Polls the condition of waiting work. Completes the work if the condition holds, and otherwise puts it back and pauses.
     fn poll_condition(mut self, ticket: Ticket, target: Target, mut wait: Wait) -> Self {
-        if self.sticky(target.device).is_none() {
+        if self.sticky_error(target.device).is_none() {
             let driver = self.unlock();
             let since = *wait.since.get_or_insert_with(Instant::now);
             let limit = driver.config().time_limit;
-            let answer = (wait.is_met)(driver).and_then(|is_met| {
+            let is_met = (wait.is_met)(driver).and_then(|is_met| {
                 if !is_met && limit.is_some_and(|limit| since.elapsed() > limit) {
                     let report = Report::for_stream(target.stream, wait.access);
+                    // If the report is no error, the stream continues as if the condition were met.
                     driver.handle_report(Some(report)).map(|()| true)
                 } else {
                     Ok(is_met)
                 }
             });
             self = driver.lock();
-            match answer {
-                Ok(true) => self.schedule.exchange(ticket),
+            match is_met {
+                Ok(true) => self.schedule.merge_clocks(ticket),
                 Ok(false) => {
                     self.schedule.put_back(ticket, Work::Wait(wait));
                     self.wait_for_change_or(PAUSE);
                     return self;
                 }
-                Err(code) => self.fail(target.device, code),
+                Err(code) => self.record_sticky_error(target.device, code),
             }
         }
         self.schedule.complete(ticket);
@@ -148,7 +152,7 @@ impl Locked<'_> {
 }
 
 /// Runs a worker until the driver ends.
-fn work(mut state: Locked<'_>) {
+fn run_worker(mut state: Locked<'_>) {
     loop {
         match state.schedule.next(Instant::now()) {
             Next::Stop => return,
@@ -190,12 +194,12 @@ fn call_host_function<'a>(
     target: Target,
     function: &HostFunction,
 ) -> Locked<'a> {
-    if state.sticky(target.device).is_none() {
-        state.schedule.exchange(ticket);
+    if state.sticky_error(target.device).is_none() {
+        state.schedule.merge_clocks(ticket);
         let driver = state.unlock();
         function.call();
         state = driver.lock();
-        state.schedule.exchange(ticket);
+        state.schedule.merge_clocks(ticket);
     }
     state.schedule.complete(ticket);
     state.driver.changed().notify_all();
