@@ -132,8 +132,8 @@ bitflags! {
         const KERNELS = 1;
         /// Copies, also between devices.
         const COPIES = 1 << 1;
-        /// Fills.
-        const FILLS = 1 << 2;
+        /// Memsets.
+        const MEMSETS = 1 << 2;
         /// Allocations and deallocations.
         const ALLOCATIONS = 1 << 3;
         /// Waits of streams for events.

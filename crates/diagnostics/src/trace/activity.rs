@@ -143,7 +143,7 @@ impl Activity {
                 // SAFETY: the kind determines the type.
                 let record = unsafe { &*record.cast::<CUpti_ActivityMemset4>() };
                 Some(Self {
-                    kind: TraceItemKind::Set,
+                    kind: TraceItemKind::Memset,
                     name: Name::Fixed("memset"),
                     location: Location::Stream {
                         device: Some(record.deviceId),

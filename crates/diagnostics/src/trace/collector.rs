@@ -40,7 +40,7 @@ const KINDS: [(TraceActivities, CUpti_ActivityKind); 5] = [
         CUpti_ActivityKind::CUPTI_ACTIVITY_KIND_MEMCPY,
     ),
     (
-        TraceActivities::FILLS,
+        TraceActivities::MEMSETS,
         CUpti_ActivityKind::CUPTI_ACTIVITY_KIND_MEMSET,
     ),
     (

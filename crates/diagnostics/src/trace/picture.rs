@@ -268,7 +268,7 @@ fn color(kind: TraceItemKind) -> &'static str {
         TraceItemKind::Span => "#e3d7f0",
         TraceItemKind::Kernel => "#8fc98f",
         TraceItemKind::Copy => "#f2b774",
-        TraceItemKind::Set => "#f2d974",
+        TraceItemKind::Memset => "#f2d974",
         TraceItemKind::Wait => "#e08c8c",
         TraceItemKind::HazardWait => "#d05050",
         TraceItemKind::Allocation => "#79c2d0",

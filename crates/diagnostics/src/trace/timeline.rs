@@ -22,7 +22,7 @@ pub enum TraceItemKind {
     /// A copy.
     Copy,
     /// A fill.
-    Set,
+    Memset,
     /// The call that makes a stream wait for an event. The duration is that of the call.
     Wait,
     /// A wait that hazard tracking has inserted, at the time of its insertion.
@@ -131,7 +131,7 @@ impl TraceItemKind {
             Self::Span => "span",
             Self::Kernel => "kernel",
             Self::Copy => "copy",
-            Self::Set => "memset",
+            Self::Memset => "memset",
             Self::Wait => "wait",
             Self::HazardWait => "hazard wait",
             Self::Allocation => "allocation",
