@@ -4,7 +4,7 @@ use crate::half::F16x2;
 use crate::intrinsics::intrinsics;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::intrinsics::only_on_the_device;
-use crate::small_float::{E4m3Format, E5m2Format, bits};
+use crate::small_float::{E4m3Format, E5m2Format, NEAREST, SATURATE, impl_plain_number};
 
 intrinsics! {
     e4m3x2_from_f32 = "curium.asm|cvt.rn.satfinite.e4m3x2.f32 $0, $2, $1;|=h,f,f|pure,sm_89"(low: f32, high: f32) -> u16;
@@ -30,21 +30,21 @@ macro_rules! fp8 {
         #[repr(transparent)]
         pub struct $pair(u16);
 
-        bits!($name(u8), $pair(u16));
+        impl_plain_number!($name(u8), $pair(u16));
 
         impl $name {
             /// Rounds to the nearest number. Numbers that are too large, and infinities, become the largest finite number (`satfinite`).
             #[inline(always)]
             #[must_use]
             pub fn from_f32(number: f32) -> Self {
-                Self($format::narrow::<true, false>(number) as u8)
+                Self($format::from_f32::<SATURATE, NEAREST>(number) as u8)
             }
 
             /// Converts the number. Exact.
             #[inline(always)]
             #[must_use]
             pub fn to_f32(self) -> f32 {
-                $format::widen(u32::from(self.0))
+                $format::to_f32(u32::from(self.0))
             }
         }
 
@@ -53,8 +53,8 @@ macro_rules! fp8 {
             #[inline(always)]
             #[must_use]
             pub fn new(low: f32, high: f32) -> Self {
-                let low = $format::narrow::<true, false>(low) as u16;
-                let high = $format::narrow::<true, false>(high) as u16;
+                let low = $format::from_f32::<SATURATE, NEAREST>(low) as u16;
+                let high = $format::from_f32::<SATURATE, NEAREST>(high) as u16;
                 Self(low | high << 8)
             }
 

@@ -7,7 +7,7 @@ use crate::intrinsics::intrinsics;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::intrinsics::only_on_the_device;
 use crate::math::Rounding;
-use crate::small_float::{Bfloat16, Binary16, bits};
+use crate::small_float::{Bfloat16, Binary16, NEAREST, OVERFLOW, TOWARD_ZERO, impl_plain_number};
 
 intrinsics! {
     f16_from_f32 = "curium.asm|cvt.rn.f16.f32 $0, $1;|=h,f|pure"(x: f32) -> u16;
@@ -72,21 +72,21 @@ macro_rules! half {
         #[repr(transparent)]
         pub struct $pair(u32);
 
-        bits!($name(u16), $pair(u32));
+        impl_plain_number!($name(u16), $pair(u32));
 
         impl $name {
             /// Rounds to the nearest number. Numbers that are too large become infinite.
             #[inline(always)]
             #[must_use]
             pub fn from_f32(number: f32) -> Self {
-                Self(device_or_host!($nearest(number), $format::narrow::<false, false>(number) as u16))
+                Self(device_or_host!($nearest(number), $format::from_f32::<OVERFLOW, NEAREST>(number) as u16))
             }
 
             /// Rounds toward zero. Numbers that are too large become the largest.
             #[inline(always)]
             #[must_use]
             pub fn from_f32_toward_zero(number: f32) -> Self {
-                Self(device_or_host!($toward_zero(number), $format::narrow::<false, true>(number) as u16))
+                Self(device_or_host!($toward_zero(number), $format::from_f32::<OVERFLOW, TOWARD_ZERO>(number) as u16))
             }
 
             /// Converts the number. Exact.
@@ -125,7 +125,7 @@ macro_rules! half {
             pub fn new(low: f32, high: f32) -> Self {
                 Self(device_or_host!(
                     $pair_nearest(low, high),
-                    $format::narrow::<false, false>(low) | $format::narrow::<false, false>(high) << 16
+                    $format::from_f32::<OVERFLOW, NEAREST>(low) | $format::from_f32::<OVERFLOW, NEAREST>(high) << 16
                 ))
             }
 
@@ -141,7 +141,7 @@ macro_rules! half {
                     Rounding::Nearest => Self::new(low, high),
                     Rounding::TowardZero => Self(device_or_host!(
                         $pair_toward_zero(low, high),
-                        $format::narrow::<false, true>(low) | $format::narrow::<false, true>(high) << 16
+                        $format::from_f32::<OVERFLOW, TOWARD_ZERO>(low) | $format::from_f32::<OVERFLOW, TOWARD_ZERO>(high) << 16
                     )),
                     _ => panic!("a pair is rounded to nearest or toward zero"),
                 }
@@ -243,7 +243,7 @@ half! {
     /// Two numbers of IEEE binary16 (CUDA's `__half2`).
     #[doc(alias = "__half2")]
     F16x2, Binary16, f16_from_f32, f16_from_f32_toward_zero,
-    |bits| device_or_host!(f16_to_f32(bits), Binary16::widen(u32::from(bits))), f16x2_from_f32, f16x2_from_f32_toward_zero
+    |bits| device_or_host!(f16_to_f32(bits), Binary16::to_f32(u32::from(bits))), f16x2_from_f32, f16x2_from_f32_toward_zero
 }
 
 half! {
@@ -253,7 +253,7 @@ half! {
     /// Two numbers of bfloat16 (CUDA's `__nv_bfloat162`). Needs compute capability 8.0.
     #[doc(alias = "__nv_bfloat162")]
     Bf16x2, Bfloat16, bf16_from_f32, bf16_from_f32_toward_zero,
-    |bits| Bfloat16::widen(u32::from(bits)), bf16x2_from_f32, bf16x2_from_f32_toward_zero
+    |bits| Bfloat16::to_f32(u32::from(bits)), bf16x2_from_f32, bf16x2_from_f32_toward_zero
 }
 
 /// Implements methods that are one instruction.

@@ -12,8 +12,8 @@ pub(crate) type E4m3Format = Format<4, 3, true>;
 /// FP8 E5M2, with numbers up to 57344.
 pub(crate) type E5m2Format = Format<5, 2, false>;
 
-/// Declares what numbers and their pairs have in common: conversions from and to bits, and the traits of plain memory.
-macro_rules! bits {
+/// Implements what numbers and their pairs have in common: conversions from and to bits, and the traits of plain memory.
+macro_rules! impl_plain_number {
     ($name:ident($bits:ty), $pair:ident($pair_bits:ty)) => {
         // SAFETY: zeros are a number.
         unsafe impl bytemuck::Zeroable for $name {}
@@ -80,7 +80,21 @@ macro_rules! bits {
         }
     };
 }
-pub(crate) use bits;
+pub(crate) use impl_plain_number;
+
+/// Numbers beyond the largest become infinite or NaN.
+pub(crate) const OVERFLOW: bool = false;
+/// Numbers beyond the largest become the largest.
+pub(crate) const SATURATE: bool = true;
+/// Rounds to the nearest number.
+pub(crate) const NEAREST: bool = false;
+/// Rounds toward zero.
+pub(crate) const TOWARD_ZERO: bool = true;
+
+const F32_INFINITY: u32 = 0x7f80_0000;
+/// The bit of a normal number's mantissa that is not stored.
+const F32_IMPLICIT_BIT: u32 = 0x0080_0000;
+const F32_MANTISSA: u32 = 0x007f_ffff;
 
 impl<const E: u32, const M: u32, const FINITE: bool> Format<E, M, FINITE> {
     const BIAS: i32 = (1 << (E - 1)) - 1;
@@ -94,54 +108,54 @@ impl<const E: u32, const M: u32, const FINITE: bool> Format<E, M, FINITE> {
         Self::INFINITY - 1
     };
 
-    /// Rounds a number to the nearest one of the format, or toward zero. If `SATURATE`, numbers beyond the largest and infinities become the
+    /// Rounds a number to the nearest one of the format, or toward zero if `TRUNCATING`. If `SATURATING`, numbers beyond the largest and infinities become the
     /// largest.
     #[inline(always)]
-    pub(crate) fn narrow<const SATURATE: bool, const TOWARD_ZERO: bool>(number: f32) -> u32 {
+    pub(crate) fn from_f32<const SATURATING: bool, const TRUNCATING: bool>(number: f32) -> u32 {
         let bits = number.to_bits();
         let sign = (bits >> 31) * Self::SIGN;
         let absolute = bits & 0x7fff_ffff;
-        if absolute > 0x7f80_0000 {
+        if absolute > F32_INFINITY {
             return sign | Self::NAN;
         }
         let exponent = (absolute >> 23).max(1).cast_signed() - 127;
-        let hidden = if absolute < 0x0080_0000 {
+        let implicit_bit = if absolute < F32_IMPLICIT_BIT {
             0
         } else {
-            0x0080_0000
+            F32_IMPLICIT_BIT
         };
-        let mantissa = absolute & 0x007f_ffff | hidden;
-        let smallest = 1 - Self::BIAS;
+        let mantissa = (absolute & F32_MANTISSA) | implicit_bit;
+        let min_exponent = 1 - Self::BIAS;
         // A subnormal number has fewer bits.
-        let missing = (smallest - exponent).clamp(0, 26).cast_unsigned();
-        let shift = (23 - M + missing).min(26);
-        let bias = if TOWARD_ZERO {
+        let subnormal_shift = (min_exponent - exponent).clamp(0, 26).cast_unsigned();
+        let shift = (23 - M + subnormal_shift).min(26);
+        let rounding_increment = if TRUNCATING {
             0
         } else {
-            (1 << (shift - 1)) - 1 + (mantissa >> shift & 1)
+            (1 << (shift - 1)) - 1 + ((mantissa >> shift) & 1)
         };
-        let rounded = (mantissa + bias) >> shift;
-        // The hidden bit of a normal number adds 1 to the exponent, and so does a carry.
-        let scale = (exponent - smallest).max(0).cast_unsigned();
-        let code = (scale << M) + rounded;
-        let is_infinite = absolute == 0x7f80_0000;
-        let code = if code <= Self::MAX && !is_infinite {
-            code
-        } else if SATURATE || (TOWARD_ZERO && !is_infinite) {
+        let rounded = (mantissa + rounding_increment) >> shift;
+        // The implicit bit of a normal number adds 1 to the exponent, and so does a carry.
+        let scale = (exponent - min_exponent).max(0).cast_unsigned();
+        let encoded = (scale << M) + rounded;
+        let is_infinite = absolute == F32_INFINITY;
+        let encoded = if encoded <= Self::MAX && !is_infinite {
+            encoded
+        } else if SATURATING || (TRUNCATING && !is_infinite) {
             Self::MAX
         } else if FINITE {
             Self::NAN
         } else {
             Self::INFINITY
         };
-        sign | code
+        sign | encoded
     }
 
     /// Converts a number of the format.
     #[inline(always)]
-    pub(crate) fn widen(code: u32) -> f32 {
-        let sign = (code & Self::SIGN) << (31 - E - M);
-        let absolute = code & (Self::SIGN - 1);
+    pub(crate) fn to_f32(encoded: u32) -> f32 {
+        let sign = (encoded & Self::SIGN) << (31 - E - M);
+        let absolute = encoded & (Self::SIGN - 1);
         let exponent = absolute >> M;
         let bits = absolute << (23 - M);
         let is_special = if FINITE {
@@ -150,7 +164,7 @@ impl<const E: u32, const M: u32, const FINITE: bool> Format<E, M, FINITE> {
             absolute >= Self::INFINITY
         };
         let magnitude = if is_special {
-            bits | 0x7f80_0000
+            bits | F32_INFINITY
         } else if E == 8 {
             bits
         } else if exponent == 0 {
@@ -170,54 +184,45 @@ mod tests {
 
     use super::*;
 
-    /// Every number of a format is itself, and a number between two becomes the nearer one, or the even one.
-    fn check<const E: u32, const M: u32, const FINITE: bool>() {
-        type F<const E: u32, const M: u32, const FINITE: bool> = Format<E, M, FINITE>;
-        let max = F::<E, M, FINITE>::MAX;
-        for code in 0..=max {
-            let number = F::<E, M, FINITE>::widen(code);
-            assert_eq!(F::<E, M, FINITE>::narrow::<false, false>(number), code);
-            assert_eq!(
-                F::<E, M, FINITE>::narrow::<true, true>(-number),
-                code | F::<E, M, FINITE>::SIGN
-            );
-            if code == max {
-                continue;
+    impl<const E: u32, const M: u32, const FINITE: bool> Format<E, M, FINITE> {
+        /// Checks that every value round-trips, and that midpoints round to even.
+        fn check() {
+            for encoded in 0..=Self::MAX {
+                let number = Self::to_f32(encoded);
+                assert_eq!(Self::from_f32::<OVERFLOW, NEAREST>(number), encoded);
+                let negative = Self::from_f32::<SATURATE, TOWARD_ZERO>(-number);
+                assert_eq!(negative, encoded | Self::SIGN);
+                if encoded == Self::MAX {
+                    continue;
+                }
+                let next = Self::to_f32(encoded + 1);
+                let middle = ((f64::from(number) + f64::from(next)) / 2.0) as f32;
+                let even = encoded + encoded % 2;
+                assert_eq!(Self::from_f32::<OVERFLOW, NEAREST>(middle), even);
+                assert_eq!(Self::from_f32::<OVERFLOW, TOWARD_ZERO>(middle), encoded);
+                let below = f32::from_bits(middle.to_bits() - 1);
+                let above = f32::from_bits(middle.to_bits() + 1);
+                assert_eq!(Self::from_f32::<OVERFLOW, NEAREST>(below), encoded);
+                assert_eq!(Self::from_f32::<OVERFLOW, NEAREST>(above), encoded + 1);
             }
-            let next = F::<E, M, FINITE>::widen(code + 1);
-            let middle = ((f64::from(number) + f64::from(next)) / 2.0) as f32;
-            let even = code + code % 2;
-            assert_eq!(F::<E, M, FINITE>::narrow::<false, false>(middle), even);
-            assert_eq!(F::<E, M, FINITE>::narrow::<false, true>(middle), code);
-            let below = f32::from_bits(middle.to_bits() - 1);
-            let above = f32::from_bits(middle.to_bits() + 1);
-            assert_eq!(F::<E, M, FINITE>::narrow::<false, false>(below), code);
-            assert_eq!(F::<E, M, FINITE>::narrow::<false, false>(above), code + 1);
+            let overflow = if FINITE { Self::NAN } else { Self::INFINITY };
+            assert_eq!(Self::from_f32::<OVERFLOW, NEAREST>(f32::INFINITY), overflow);
+            assert_eq!(Self::from_f32::<SATURATE, NEAREST>(f32::MAX), Self::MAX);
+            assert_eq!(Self::from_f32::<OVERFLOW, TOWARD_ZERO>(f32::MAX), Self::MAX);
+            let nan = Self::from_f32::<SATURATE, NEAREST>(f32::NAN);
+            assert!(Self::to_f32(nan).is_nan());
         }
-        let overflow = if FINITE {
-            F::<E, M, FINITE>::NAN
-        } else {
-            F::<E, M, FINITE>::INFINITY
-        };
-        assert_eq!(
-            F::<E, M, FINITE>::narrow::<false, false>(f32::INFINITY),
-            overflow
-        );
-        assert_eq!(F::<E, M, FINITE>::narrow::<true, false>(f32::MAX), max);
-        assert_eq!(F::<E, M, FINITE>::narrow::<false, true>(f32::MAX), max);
-        let nan = F::<E, M, FINITE>::narrow::<true, false>(f32::NAN);
-        assert!(F::<E, M, FINITE>::widen(nan).is_nan());
     }
 
     #[test]
     fn numbers_of_all_formats() {
-        check::<5, 10, false>();
-        check::<8, 7, false>();
-        check::<4, 3, true>();
-        check::<5, 2, false>();
-        assert_eq!(E4m3Format::widen(E4m3Format::MAX), 448.0);
-        assert_eq!(E5m2Format::widen(E5m2Format::MAX), 57344.0);
-        assert_eq!(Binary16::widen(Binary16::MAX), 65504.0);
-        assert_eq!(Bfloat16::widen(0x3f80), 1.0);
+        Binary16::check();
+        Bfloat16::check();
+        E4m3Format::check();
+        E5m2Format::check();
+        assert_eq!(E4m3Format::to_f32(E4m3Format::MAX), 448.0);
+        assert_eq!(E5m2Format::to_f32(E5m2Format::MAX), 57344.0);
+        assert_eq!(Binary16::to_f32(Binary16::MAX), 65504.0);
+        assert_eq!(Bfloat16::to_f32(0x3f80), 1.0);
     }
 }
