@@ -11,11 +11,11 @@ pub(super) struct Chart {
     /// The file name.
     pub(super) file: &'static str,
     title: &'static str,
-    horizontal: &'static str,
-    vertical: &'static str,
+    x_label: &'static str,
+    y_label: &'static str,
     /// The groups with their labels.
     groups: &'static [(&'static str, &'static str)],
-    /// The corner without lines, for the legend.
+    /// The corner without lines, for the legend. A function, because the type is not `Copy`.
     legend: fn() -> SeriesLabelPosition,
 }
 
@@ -24,8 +24,8 @@ pub(super) const CHARTS: [Chart; 3] = [
     Chart {
         file: "bandwidth.svg",
         title: "Copies: bandwidth over size",
-        horizontal: "bytes",
-        vertical: "GB/s",
+        x_label: "bytes",
+        y_label: "GB/s",
         groups: &[
             ("copy/pageable-to-device", "slice to device"),
             ("copy/device-to-pageable", "device to slice"),
@@ -37,16 +37,16 @@ pub(super) const CHARTS: [Chart; 3] = [
     Chart {
         file: "launch.svg",
         title: "Launches: cost over threads",
-        horizontal: "launching threads, each with its own stream",
-        vertical: "ns per launch",
+        x_label: "launching threads, each with its own stream",
+        y_label: "ns per launch",
         groups: &[("launch/threads", "launch")],
         legend: || SeriesLabelPosition::LowerRight,
     },
     Chart {
         file: "allocate.svg",
         title: "Allocation: cost over live blocks",
-        horizontal: "live blocks of 512 B to 128 KiB",
-        vertical: "ns for a free and an allocation",
+        x_label: "live blocks of 512 B to 128 KiB",
+        y_label: "ns for a free and an allocation",
         groups: &[("allocate/live", "free and allocate")],
         legend: || SeriesLabelPosition::MiddleRight,
     },
@@ -68,13 +68,23 @@ struct Line {
     color: RGBColor,
     /// `true` for Curium's line, which is thick; C's is thin.
     is_curium: bool,
-    /// Value, median, quartiles.
-    points: Vec<(f64, f64, [f64; 2])>,
+    points: Vec<Point>,
+}
+
+/// The measurements for one value of the parameter.
+struct Point {
+    x: f64,
+    median: f64,
+    quartiles: [f64; 2],
 }
 
 impl Chart {
     /// Returns the chart as SVG; `None` if nothing of it was measured.
-    pub(super) fn to_svg(&self, comparisons: &[Comparison], place: &str) -> Result<Option<String>> {
+    pub(super) fn to_svg(
+        &self,
+        comparisons: &[Comparison],
+        subtitle: &str,
+    ) -> Result<Option<String>> {
         let lines = self.lines(comparisons);
         if lines.is_empty() {
             return Ok(None);
@@ -82,7 +92,7 @@ impl Chart {
         let mut svg = String::new();
         {
             let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
-            self.draw(&area, &lines, place)
+            self.draw(&area, &lines, subtitle)
                 .map_err(|error| anyhow!("{} cannot be drawn: {error}", self.file))?;
         }
         Ok(Some(svg))
@@ -121,32 +131,37 @@ impl Chart {
         &self,
         area: &DrawingArea<SVGBackend<'a>, Shift>,
         lines: &[Line],
-        place: &str,
+        subtitle: &str,
     ) -> Result<(), Box<dyn std::error::Error + 'a>> {
         area.fill(&WHITE)?;
-        let x = range(lines, |point| [point.0; 2]);
-        let y = range(lines, |point| point.2);
+        let x = range(lines, |point| [point.x; 2]);
+        let y = range(lines, |point| point.quartiles);
         let area = area
             .titled(self.title, ("sans-serif", 24))?
-            .titled(place, ("sans-serif", 14))?;
+            .titled(subtitle, ("sans-serif", 14))?;
         let mut chart = ChartBuilder::on(&area)
             .margin(12)
             .x_label_area_size(45)
             .y_label_area_size(80)
             .build_cartesian_2d((x.0..x.1).log_scale(), (y.0..y.1).log_scale())?;
-        let mut mesh = chart.configure_mesh();
-        mesh.x_desc(self.horizontal)
-            .y_desc(self.vertical)
-            .x_label_formatter(&|x| short(*x))
-            .y_label_formatter(&|y| short(*y));
-        mesh.label_style(("sans-serif", 13))
+        chart
+            .configure_mesh()
+            .x_desc(self.x_label)
+            .y_desc(self.y_label)
+            .x_label_formatter(&|x| format_si(*x))
+            .y_label_formatter(&|y| format_si(*y))
+            .label_style(("sans-serif", 13))
             .light_line_style(TRANSPARENT)
             .draw()?;
         for line in lines {
             let Line {
                 color, is_curium, ..
             } = *line;
-            let points: Vec<_> = line.points.iter().map(|(x, y, _)| (*x, *y)).collect();
+            let points: Vec<_> = line
+                .points
+                .iter()
+                .map(|point| (point.x, point.median))
+                .collect();
             let radius = if is_curium { 4 } else { 3 };
             let stroke = color.stroke_width(if is_curium { 3 } else { 1 });
             let series = chart
@@ -158,8 +173,9 @@ impl Chart {
                     .into_iter()
                     .map(|point| Circle::new(point, radius, color.filled())),
             )?;
-            chart.draw_series(line.points.iter().map(|(x, _, [low, high])| {
-                PathElement::new([(*x, *low), (*x, *high)], color.mix(0.5))
+            chart.draw_series(line.points.iter().map(|point| {
+                let quartiles = point.quartiles.map(|quartile| (point.x, quartile));
+                PathElement::new(quartiles, color.mix(0.5))
             }))?;
         }
         chart
@@ -175,23 +191,27 @@ impl Chart {
 }
 
 /// Returns a point of a line. Logarithmic axes require positive values.
-fn point(comparison: &Comparison, samples: &Samples) -> Option<(f64, f64, [f64; 2])> {
+fn point(comparison: &Comparison, samples: &Samples) -> Option<Point> {
     let [low, median, high] = [0.25, 0.5, 0.75].map(|part| samples.quantile(part).max(1e-3));
-    Some((comparison.value()?, median, [low, high]))
+    Some(Point {
+        x: comparison.value()?,
+        median,
+        quartiles: [low, high],
+    })
 }
 
-/// Returns the range of an axis: all values, some margin, and a power of ten, which gets a label.
-fn range(lines: &[Line], values: impl Fn(&(f64, f64, [f64; 2])) -> [f64; 2]) -> (f64, f64) {
+/// Returns a range that contains all values and at least one power of ten: only those are labeled.
+fn range(lines: &[Line], values: impl Fn(&Point) -> [f64; 2]) -> (f64, f64) {
     let mut low = f64::INFINITY;
     let mut high = 0.0_f64;
     for value in lines.iter().flat_map(|line| &line.points).flat_map(values) {
         low = low.min(value);
         high = high.max(value);
     }
-    include_decade(low / 1.3, high * 1.3)
+    extend_to_decade(low / 1.3, high * 1.3)
 }
 
-fn include_decade(low: f64, high: f64) -> (f64, f64) {
+fn extend_to_decade(low: f64, high: f64) -> (f64, f64) {
     let power = 10_f64.powf(low.log10().ceil());
     if power > high {
         (power / 10.0, high)
@@ -200,8 +220,8 @@ fn include_decade(low: f64, high: f64) -> (f64, f64) {
     }
 }
 
-/// Formats a number briefly.
-fn short(number: f64) -> String {
+/// Formats a number with an SI prefix.
+fn format_si(number: f64) -> String {
     let (value, unit) = match number {
         1e9.. => (number / 1e9, "G"),
         1e6.. => (number / 1e6, "M"),
@@ -218,15 +238,15 @@ mod tests {
 
     #[test]
     fn axis_has_a_label() {
-        assert_eq!(include_decade(1_400.0, 5_000.0), (1_000.0, 5_000.0));
-        assert_eq!(include_decade(1_400.0, 10_000.0), (1_400.0, 10_000.0));
-        assert_eq!(include_decade(0.7, 3.0), (0.7, 3.0));
+        assert_eq!(extend_to_decade(1_400.0, 5_000.0), (1_000.0, 5_000.0));
+        assert_eq!(extend_to_decade(1_400.0, 10_000.0), (1_400.0, 10_000.0));
+        assert_eq!(extend_to_decade(0.7, 3.0), (0.7, 3.0));
     }
 
     #[test]
-    fn numbers_are_short() {
+    fn numbers_are_format_si() {
         assert_eq!(
-            [1.0, 1.5, 250.0, 4096.0, 1e6, 1.07e9].map(short),
+            [1.0, 1.5, 250.0, 4096.0, 1e6, 1.07e9].map(format_si),
             ["1", "1.5", "250", "4.1k", "1M", "1.1G"]
         );
     }
