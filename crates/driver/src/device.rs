@@ -9,7 +9,7 @@ mod notification;
 mod peer;
 mod topology;
 
-use std::ffi::c_char;
+use std::ffi::{CStr, c_char};
 use std::fmt;
 
 use curium_sys::{ApiProvider, CUarray_format, CUdevice, CUexecAffinityType, CUuuid, FromProvider};
@@ -57,10 +57,10 @@ impl Device {
     }
 
     pub(crate) fn new(driver: &Driver, ordinal: usize) -> Result<Self> {
-        let number = i32::try_from(ordinal).unwrap_or(i32::MAX);
+        let raw_ordinal = i32::try_from(ordinal).unwrap_or(i32::MAX);
         let mut raw = 0;
         // SAFETY: `raw` is valid for writes.
-        let result = unsafe { call!(driver, cuDeviceGet(&raw mut raw, number)) };
+        let result = unsafe { call!(driver, cuDeviceGet(&raw mut raw, raw_ordinal)) };
         result.map_err(|error| {
             let count = driver.device_count().unwrap_or_default();
             error.about(format!("device {ordinal} of {count}"))
@@ -111,7 +111,7 @@ impl Device {
                 cuDeviceGetName(name.as_mut_ptr().cast::<c_char>(), 256, self.raw)
             )
         }?;
-        Ok(text(&name))
+        Ok(string_until_nul(&name))
     }
 
     /// Returns the UUID of the device.
@@ -126,6 +126,7 @@ impl Device {
         let mut uuid = CUuuid::default();
         // SAFETY: `uuid` is valid for writes.
         unsafe { call!(&self.driver, cuDeviceGetUuid_v2(&raw mut uuid, self.raw)) }?;
+        // `c_char` is signed on some targets only.
         Ok(uuid.bytes.map(|byte| byte.to_ne_bytes()[0]))
     }
 
@@ -147,7 +148,7 @@ impl Device {
                 cuDeviceGetPCIBusId(id.as_mut_ptr().cast::<c_char>(), 32, self.raw)
             )
         }?;
-        Ok(text(&id))
+        Ok(string_until_nul(&id))
     }
 
     /// Returns the total memory of the device in bytes.
@@ -218,15 +219,15 @@ impl Device {
     #[doc(alias = "cuDeviceGetExecAffinitySupport")]
     pub fn supports_affinity(&self) -> Result<bool> {
         let kind = CUexecAffinityType::CU_EXEC_AFFINITY_TYPE_SM_COUNT;
-        let mut answer = 0;
-        // SAFETY: `answer` is valid for writes.
+        let mut supported = 0;
+        // SAFETY: `supported` is valid for writes.
         unsafe {
             call!(
                 &self.driver,
-                cuDeviceGetExecAffinitySupport(&raw mut answer, kind, self.raw)
+                cuDeviceGetExecAffinitySupport(&raw mut supported, kind, self.raw)
             )
         }?;
-        Ok(answer != 0)
+        Ok(supported != 0)
     }
 
     /// Returns the maximum width of a 1D texture over linear memory, in elements with `channels` channels of `format`.
@@ -289,10 +290,7 @@ impl fmt::Display for ComputeCapability {
 }
 
 /// Returns the text before the first NUL.
-fn text(bytes: &[u8]) -> String {
-    let end = bytes
-        .iter()
-        .position(|byte| *byte == 0)
-        .unwrap_or(bytes.len());
-    String::from_utf8_lossy(&bytes[..end]).into_owned()
+fn string_until_nul(bytes: &[u8]) -> String {
+    let text = CStr::from_bytes_until_nul(bytes).map_or(bytes, CStr::to_bytes);
+    String::from_utf8_lossy(text).into_owned()
 }

@@ -11,7 +11,7 @@ use syn::{Data, DataStruct, DeriveInput, Error, Meta, Path, Result, Token, Type,
 /// The tokens of the fields occur only within the `impl`, which adds no name but `Self` to the scope. Each type therefore resolves as
 /// in the struct. The code uses no name but the path of the trait, because other names, even `::core`, can have another meaning in the
 /// caller's crate.
-pub(crate) fn implementation(item: &DeriveInput, default_crate: Path) -> Result<TokenStream> {
+pub(crate) fn expand(item: &DeriveInput, default_crate: Path) -> Result<TokenStream> {
     let path = trait_crate(item, default_crate)?;
     implementation_with(item, &path, &TokenStream::new())
 }
@@ -20,7 +20,7 @@ pub(crate) fn implementation(item: &DeriveInput, default_crate: Path) -> Result<
 /// kernels of either kind.
 ///
 /// The second `impl` is a macro's of `curium-kernel`, to which no `unsafe` is passed: the attribute can name a module with another macro.
-pub(crate) fn kernel_implementation(item: &DeriveInput) -> Result<TokenStream> {
+pub(crate) fn expand_for_kernels(item: &DeriveInput) -> Result<TokenStream> {
     let name = &item.ident;
     let path = trait_crate(item, parse_quote!(::curium_kernel))?;
     let form = fields(item)?.into_iter().fold(quote!(0_u64), |form, field| {

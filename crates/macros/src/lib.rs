@@ -43,9 +43,9 @@ use syn::{DeriveInput, Error, ItemFn, parse_macro_input, parse_quote};
 /// }
 /// ```
 #[proc_macro_derive(ByValue, attributes(by_value))]
-pub fn by_value(item: TokenStream) -> TokenStream {
-    let item = parse_macro_input!(item as DeriveInput);
-    by_value::implementation(&item, parse_quote!(::curium::driver))
+pub fn by_value(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    by_value::expand(&input, parse_quote!(::curium::driver))
         .unwrap_or_else(Error::into_compile_error)
         .into()
 }
@@ -54,14 +54,14 @@ pub fn by_value(item: TokenStream) -> TokenStream {
 /// under the name `ByValue`.
 #[doc(hidden)]
 #[proc_macro_derive(KernelByValue, attributes(by_value))]
-pub fn kernel_by_value(item: TokenStream) -> TokenStream {
-    let item = parse_macro_input!(item as DeriveInput);
-    by_value::kernel_implementation(&item)
+pub fn kernel_by_value(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    by_value::expand_for_kernels(&input)
         .unwrap_or_else(Error::into_compile_error)
         .into()
 }
 
-/// Declares a kernel. See the documentation of `curium-kernel`.
+/// Declares a kernel. See the documentation of [`curium-kernel`](https://docs.rs/curium-kernel).
 ///
 /// The first parameter is a `Thread` (code of each thread), a `Block` (code of a block of threads), a `Grid` (code of a
 /// cooperative grid) or a `Cluster` (code of a cluster of blocks). On the host, the macro also declares a struct with the
@@ -74,7 +74,7 @@ pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
         .into()
 }
 
-/// Inline PTX. See the documentation of `curium-kernel`.
+/// Expands to inline PTX. See the documentation of [`curium-kernel`](https://docs.rs/curium-kernel).
 ///
 /// `{0}`, `{1}`, … are the operands: first the outputs, then the inputs. A brace is written as `{{` or `}}`. An operand
 /// is `out(class) place`, `inout(class) place` or `in(class) value`, where the register class is `h`, `r`, `l`, `f` or `d`:

@@ -47,7 +47,7 @@ pub struct Linker {
     raw: nvJitLinkHandle,
     library: NvJitLink,
     /// `true` if LTO IR inputs are allowed.
-    is_optimizing: bool,
+    has_link_time_optimization: bool,
     /// The names and bytes of the inputs. nvJitLink keeps their addresses until the link is complete.
     inputs: Vec<(CString, Box<[u8]>)>,
 }
@@ -62,7 +62,7 @@ const _: () = {
 
 impl Linker {
     pub(crate) fn new(library: &NvJitLink, options: &LinkOptions) -> Result<Self> {
-        let arguments = Texts::new(options.to_arguments().iter(), "an option")?;
+        let arguments = Texts::new(options.arguments().iter(), "an option")?;
         let count = arguments.count::<u32>();
         let pointers = arguments.as_ptr();
         let mut raw = ptr::null_mut();
@@ -75,15 +75,15 @@ impl Linker {
             )
         };
         let library = library.clone();
-        let is_optimizing = options.is_optimizing();
+        let has_link_time_optimization = options.has_link_time_optimization();
         let linker = Self {
             raw,
             library,
-            is_optimizing,
+            has_link_time_optimization,
             inputs: Vec::new(),
         };
         result.map_err(|error| {
-            let subject = format!("the options {}", options.to_arguments().join(" "));
+            let subject = format!("the options {}", options.arguments().join(" "));
             linker.explain(error, subject)
         })?;
         Ok(linker)
@@ -95,7 +95,7 @@ impl Linker {
     ///
     /// [`Error::NoOutput`] if the program has none of these. [`Error::Link`] contains the linker's log.
     pub fn add_program(&mut self, program: &CompiledProgram) -> Result<()> {
-        if let (Ok(lto_ir), true) = (program.lto_ir(), self.is_optimizing) {
+        if let (Ok(lto_ir), true) = (program.lto_ir(), self.has_link_time_optimization) {
             // SAFETY: NVRTC produced it.
             return unsafe { self.add_bytes(LinkInput::LtoIr, program.name(), lto_ir) };
         }

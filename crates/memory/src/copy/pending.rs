@@ -10,8 +10,7 @@ use curium_driver::extend::drop_on_completion;
 use curium_driver::hazard::Operation;
 use curium_driver::{Completion, Error, Event, PooledEvent, Result, Returned, Stream};
 
-use crate::capture_advice::{READ_LATER, UPLOAD};
-use crate::{DeviceSlice, PinnedBuffer, enqueue, size};
+use crate::{DeviceSlice, PinnedBuffer, capture_advice, enqueue, size};
 
 /// An asynchronous copy in progress that owns its host memory.
 ///
@@ -25,7 +24,7 @@ pub struct Pending<T> {
     /// `None` once it has been returned.
     host: Option<PinnedBuffer<T>>,
     /// `true` if the memory may be dropped before the copy has completed.
-    is_freed_in_order: bool,
+    may_drop_early: bool,
     /// Dropped before the event, which must not be reused while the future polls it.
     finished: Option<Completion>,
     /// Recorded after the copy.
@@ -64,18 +63,18 @@ pub fn upload<T: NoUninit>(
     target: &mut DeviceSlice<T>,
 ) -> Result<Pending<T>, Returned<PinnedBuffer<T>>> {
     const OPERATION: &str = "copy::upload";
-    let end = target.operand();
-    let from = source.as_ptr().cast();
+    let target_operand = target.operand();
+    let host_ptr = source.as_ptr().cast();
     let bytes = source.byte_len();
-    let begun = size::same_len(OPERATION, source.len(), target.len())
-        .and_then(|()| stream.enqueue_now(OPERATION, UPLOAD));
-    Pending::begin(stream, source, begun, |operation| {
-        end.tracked.before_write(operation)?;
+    let operation = size::same_len(OPERATION, source.len(), target.len())
+        .and_then(|()| stream.enqueue_now(OPERATION, capture_advice::UPLOAD));
+    Pending::begin(stream, source, operation, |operation| {
+        target_operand.tracked.before_write(operation)?;
         // SAFETY: both operands have this many bytes, the device operand is live on this stream, and the returned value
         // keeps the host operand until the copy has completed.
-        unsafe { enqueue::to_device(operation, end.address, from, bytes) }
-            .map_err(|error| end.explain(error))?;
-        end.tracked.after_partial_write(operation);
+        unsafe { enqueue::to_device(operation, target_operand.address, host_ptr, bytes) }
+            .map_err(|error| target_operand.explain(error))?;
+        target_operand.tracked.after_partial_write(operation);
         Ok(())
     })
 }
@@ -96,18 +95,18 @@ pub fn download<T: AnyBitPattern>(
     mut target: PinnedBuffer<T>,
 ) -> Result<Pending<T>, Returned<PinnedBuffer<T>>> {
     const OPERATION: &str = "copy::download";
-    let end = source.operand();
-    let to = target.as_mut_ptr().cast();
+    let source_operand = source.operand();
+    let host_ptr = target.as_mut_ptr().cast();
     let bytes = target.byte_len();
-    let begun = size::same_len(OPERATION, target.len(), source.len())
-        .and_then(|()| stream.enqueue_now(OPERATION, READ_LATER));
-    Pending::begin(stream, target, begun, |operation| {
-        end.tracked.before_read(operation)?;
+    let operation = size::same_len(OPERATION, target.len(), source.len())
+        .and_then(|()| stream.enqueue_now(OPERATION, capture_advice::READ_LATER));
+    Pending::begin(stream, target, operation, |operation| {
+        source_operand.tracked.before_read(operation)?;
         // SAFETY: both operands have this many bytes, the device operand is live on this stream, every bit pattern is a
         // valid element, and the returned value keeps the host operand until the copy has completed.
-        unsafe { enqueue::to_host(operation, to, end.address, bytes) }
-            .map_err(|error| end.explain(error))?;
-        end.tracked.after_read(operation);
+        unsafe { enqueue::to_host(operation, host_ptr, source_operand.address, bytes) }
+            .map_err(|error| source_operand.explain(error))?;
+        source_operand.tracked.after_read(operation);
         Ok(())
     })
 }
@@ -175,35 +174,36 @@ impl<T> Pending<T> {
     fn begin(
         stream: &Stream,
         mut host: PinnedBuffer<T>,
-        begun: Result<Operation<'_>>,
+        operation: Result<Operation<'_>>,
         enqueue: impl FnOnce(&mut Operation<'_>) -> Result<()>,
     ) -> Result<Self, Returned<PinnedBuffer<T>>> {
-        let enqueued = begun.and_then(|mut operation| {
+        let result = operation.and_then(|mut operation| {
             let event = stream.pooled_event()?;
             enqueue(&mut operation)?;
             Ok(event)
         });
-        let event = match enqueued {
+        let event = match result {
             Ok(event) => event,
             Err(error) => return Err(Returned::new(host, error)),
         };
         match event.record(stream) {
             Ok(()) => Ok(Self {
-                is_freed_in_order: host.begin_use(stream),
+                may_drop_early: host.begin_use(stream),
                 host: Some(host),
                 event,
                 finished: None,
             }),
-            // The copy is enqueued, so the memory may be returned only after it has completed.
+            // The copy is enqueued, so the memory may be returned only after it has ended. A failed wait is retried until the copy has ended
+            // or the context is lost; otherwise the process aborts.
             Err(error) => {
-                crate::wait::until_done(stream).unwrap_or_default();
+                let _ = crate::wait::until_done(stream);
                 Err(Returned::new(host, error))
             }
         }
     }
 }
 
-/// The elements are behind a pointer.
+// No element is stored inline, so moving a `Pending` moves none.
 impl<T> Unpin for Pending<T> {}
 
 impl<T> Future for Pending<T> {
@@ -242,7 +242,7 @@ impl<T> fmt::Debug for Pending<T> {
 impl<T> Drop for Pending<T> {
     fn drop(&mut self) {
         let Some(host) = self.host.take() else { return };
-        if self.is_freed_in_order {
+        if self.may_drop_early {
             drop(host);
             return;
         }

@@ -230,11 +230,11 @@ impl LinkOptions {
     }
 
     /// Returns all options in nvJitLink's spelling.
-    pub(super) fn to_arguments(&self) -> &[String] {
+    pub(super) fn arguments(&self) -> &[String] {
         &self.arguments
     }
 
-    pub(super) fn is_optimizing(&self) -> bool {
+    pub(super) fn has_link_time_optimization(&self) -> bool {
         self.arguments.iter().any(|argument| argument == "-lto")
     }
 }
@@ -249,9 +249,11 @@ mod tests {
             .with_fused_multiply_add(false)
             .with_kernel("k");
         assert_eq!(
-            options.to_arguments(),
+            options.arguments(),
             ["-arch=sm_80", "-fma=0", "-kernels-used=k"]
         );
-        assert!(!options.is_optimizing() && options.with_link_time_optimization().is_optimizing());
+        assert!(!options.has_link_time_optimization());
+        let options = options.with_link_time_optimization();
+        assert!(options.has_link_time_optimization());
     }
 }
