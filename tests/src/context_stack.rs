@@ -40,25 +40,19 @@ impl<'a> ContextStack<'a> {
         }
     }
 
-    /// Pops the contexts.
+    /// Pops the contexts. `operation` is the subject of the message.
     ///
     /// # Panics
     ///
     /// Panics if the stack differs from the one that was pushed.
     #[track_caller]
-    pub fn assert_unchanged(self) {
-        self.assert_unchanged_by("the operation");
-    }
-
-    /// Like [`assert_unchanged`](ContextStack::assert_unchanged), with the name of the operation in the message.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the stack differs from the one that was pushed.
-    #[track_caller]
-    pub fn assert_unchanged_by(self, operation: &str) {
-        let Self { driver, pushed } = self;
-        for (depth, expected) in pushed.into_iter().rev().enumerate() {
+    pub fn assert_unchanged(mut self, operation: &str) {
+        let driver = self.driver;
+        for (depth, expected) in std::mem::take(&mut self.pushed)
+            .into_iter()
+            .rev()
+            .enumerate()
+        {
             assert_eq!(
                 current(driver),
                 expected,
@@ -78,9 +72,20 @@ impl<'a> ContextStack<'a> {
     /// # Panics
     ///
     /// Panics if the driver call fails.
-    pub fn clear(self) {
+    pub fn clear(mut self) {
+        self.pushed.clear();
         while !current(self.driver).is_null() {
             pop(self.driver);
+        }
+    }
+}
+
+/// Pops what a test that ended early left on its thread, which the harness may use for another test.
+impl Drop for ContextStack<'_> {
+    fn drop(&mut self) {
+        for _ in &self.pushed {
+            // A failure hides that of the test.
+            let _ = try_pop(self.driver);
         }
     }
 }
@@ -112,9 +117,9 @@ impl CreatedContext {
 impl Drop for CreatedContext {
     fn drop(&mut self) {
         // SAFETY: the context is live, and owns no objects.
-        let destroyed = unsafe { call!(&self.driver, cuCtxDestroy_v2(self.raw)) };
+        let result = unsafe { call!(&self.driver, cuCtxDestroy_v2(self.raw)) };
         if !std::thread::panicking() {
-            destroyed.expect("cuCtxDestroy failed");
+            result.expect("cuCtxDestroy failed");
         }
     }
 }
@@ -127,10 +132,11 @@ fn current(driver: &Driver) -> CUcontext {
 }
 
 fn pop(driver: &Driver) {
-    let popped: Result<()> = {
-        let mut context = ptr::null_mut();
-        // SAFETY: `context` is valid for writes.
-        unsafe { call!(driver, cuCtxPopCurrent_v2(&raw mut context)) }
-    };
-    popped.expect("cuCtxPopCurrent failed");
+    try_pop(driver).expect("cuCtxPopCurrent failed");
+}
+
+fn try_pop(driver: &Driver) -> Result<()> {
+    let mut context = ptr::null_mut();
+    // SAFETY: `context` is valid for writes.
+    unsafe { call!(driver, cuCtxPopCurrent_v2(&raw mut context)) }
 }

@@ -54,6 +54,6 @@ pub use self::test_driver::{
     TestDriver, looks_for_races, on_driver, on_incomplete_simulator, on_simulator,
     shared_handle_types, uses_cuda,
 };
-pub use self::test_result::{TestError, TestOutcome, TestResult};
+pub use self::test_result::{TestError, TestOutcome, TestResult, skip};
 #[cfg(target_os = "linux")]
 pub use self::two_processes::{Peer, in_two_processes};

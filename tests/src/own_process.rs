@@ -16,32 +16,32 @@ const MARK: &str = "the test ran in its own process";
 /// The time limit of a process: a process that hangs fails the test.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Runs `test`, the whole body of the test called `name` (its path in the binary), in a process of its own if it runs
+/// Runs `test`, the whole body of the calling test, in a process of its own if it runs
 /// on this machine's driver, because such a test makes every context of the process unusable. A simulated context is
 /// not affected.
 ///
 /// # Panics
 ///
 /// Panics if the test fails in its process or is not found there.
-pub fn in_own_process<R: TestOutcome>(name: &str, test: impl FnOnce() -> R) -> R {
+pub fn in_own_process<R: TestOutcome>(test: impl FnOnce() -> R) -> R {
     if uses_cuda() {
-        in_new_process(name, test)
+        in_new_process(test)
     } else {
         test()
     }
 }
 
-/// Runs `test`, the whole body of the test called `name` (its path in the binary), in a new process, which ends with
+/// Runs `test`, the whole body of the calling test, in a new process, which ends with
 /// whatever the test does not free.
 ///
 /// # Panics
 ///
 /// Panics if the test fails in its process, the process exits with an error, or the test is not found there.
-pub fn in_new_process<R: TestOutcome>(name: &str, test: impl FnOnce() -> R) -> R {
-    if OtherProcess::is_this(name) {
+pub fn in_new_process<R: TestOutcome>(test: impl FnOnce() -> R) -> R {
+    if OtherProcess::is_this() {
         return test();
     }
-    drop(OtherProcess::start(name, Stdio::null()).expect_success());
+    drop(OtherProcess::start(Stdio::null()).expect_success());
     R::skipped()
 }
 
@@ -51,15 +51,15 @@ pub fn in_new_process<R: TestOutcome>(name: &str, test: impl FnOnce() -> R) -> R
 /// # Panics
 ///
 /// Panics if the test fails in its process or is not found there.
-pub fn with_output_of_new_process(name: &str, test: impl FnOnce(), check: impl FnOnce(&str, &str)) {
-    if OtherProcess::is_this(name) {
+pub fn with_output_of_new_process(test: impl FnOnce(), check: impl FnOnce(&str, &str)) {
+    if OtherProcess::is_this() {
         return test();
     }
-    let [output, error] = OtherProcess::start(name, Stdio::null()).expect_success();
+    let [output, error] = OtherProcess::start(Stdio::null()).expect_success();
     check(&output, &error);
 }
 
-/// Runs `test` with `input`, a part of the test called `name`, in a new process that ends with `test`. Returns the
+/// Runs `test` with `input`, a part of the calling test, in a new process that ends with `test`. Returns the
 /// standard output of that process.
 ///
 /// # Errors
@@ -70,22 +70,21 @@ pub fn with_output_of_new_process(name: &str, test: impl FnOnce(), check: impl F
 ///
 /// Panics if no process can be started.
 pub fn outcome_of_new_process(
-    name: &str,
     input: &str,
     test: impl FnOnce(&str) -> TestResult,
 ) -> Result<String, String> {
-    if OtherProcess::is_this(name) {
+    if OtherProcess::is_this() {
         let input = std::env::var(INPUT).map_err(|error| error.to_string())?;
         let outcome = test(&input);
         assert!(outcome.is_ok(), "{outcome:?}");
         std::process::exit(0);
     }
     let (success, [written, _]) =
-        OtherProcess::start_with(name, Stdio::null(), &[(INPUT, input)]).outcome();
+        OtherProcess::start_with(Stdio::null(), &[(INPUT, input)]).outcome();
     if success { Ok(written) } else { Err(written) }
 }
 
-/// Runs `test`, a part of the test called `name`, in `count` new processes at once, with the number of each and
+/// Runs `test`, a part of the calling test, in `count` new processes at once, with the number of each and
 /// `input`. Returns for each process whether it succeeded, and its standard output and standard error.
 ///
 /// # Errors
@@ -96,12 +95,11 @@ pub fn outcome_of_new_process(
 ///
 /// Panics if no process can be started.
 pub fn outcomes_of_processes<R: TestOutcome + Debug>(
-    name: &str,
     count: usize,
     input: &str,
     test: impl FnOnce(usize, &str) -> R,
 ) -> TestResult<Vec<(bool, String)>> {
-    if OtherProcess::is_this(name) {
+    if OtherProcess::is_this() {
         let given = std::env::var(INPUT)?;
         let (number, input) = given.split_once(' ').ok_or("no space in the input")?;
         let outcome = test(number.parse()?, input);
@@ -111,7 +109,7 @@ pub fn outcomes_of_processes<R: TestOutcome + Debug>(
     let processes: Vec<_> = (0..count)
         .map(|number| {
             let input = format!("{number} {input}");
-            OtherProcess::start_with(name, Stdio::null(), &[(INPUT, &input)])
+            OtherProcess::start_with(Stdio::null(), &[(INPUT, &input)])
         })
         .collect();
     let outcomes = processes.into_iter().map(OtherProcess::outcome);
@@ -120,7 +118,7 @@ pub fn outcomes_of_processes<R: TestOutcome + Debug>(
         .collect())
 }
 
-/// Runs `this`, a part of the test called `name`, while `other` runs in a new process, which is killed at an arbitrary
+/// Runs `this`, a part of the calling test, while `other` runs in a new process, which is killed at an arbitrary
 /// point when `this` has returned. The other process finds the identifier of this one in
 /// [`std::os::unix::process::parent_id`].
 ///
@@ -129,7 +127,6 @@ pub fn outcomes_of_processes<R: TestOutcome + Debug>(
 /// Panics if `this` panics. The process is killed in that case too.
 #[cfg(unix)]
 pub fn beside_a_process_that_is_killed<T>(
-    name: &str,
     other: impl FnOnce() -> std::convert::Infallible,
     this: impl FnOnce() -> T,
 ) -> T {
@@ -144,10 +141,10 @@ pub fn beside_a_process_that_is_killed<T>(
         }
     }
 
-    if OtherProcess::is_this(name) {
+    if OtherProcess::is_this() {
         other();
     }
-    let killed = Killed(OtherProcess::start(name, Stdio::null()).child);
+    let killed = Killed(OtherProcess::start(Stdio::null()).child);
     let result = this();
     drop(killed);
     result
@@ -172,6 +169,12 @@ pub fn own_program() -> Command {
     command
 }
 
+/// Returns the path of the calling test in the binary, which the harness gives the test's thread as its name.
+fn own_test() -> String {
+    let thread = std::thread::current();
+    thread.name().expect("unnamed thread").to_owned()
+}
+
 /// A process that runs one test of this binary.
 pub(crate) struct OtherProcess {
     child: Child,
@@ -179,13 +182,13 @@ pub(crate) struct OtherProcess {
 }
 
 impl OtherProcess {
-    /// Prints the mark and returns `true` if this process was started for the test called `name`.
+    /// Prints the mark and returns `true` if this process was started for the calling test.
     #[expect(
         clippy::print_stderr,
         reason = "the test harness captures what a test prints, which the other process reads"
     )]
-    pub(crate) fn is_this(name: &str) -> bool {
-        let is_this = std::env::var(CHILD).is_ok_and(|child| child == name);
+    pub(crate) fn is_this() -> bool {
+        let is_this = std::env::var(CHILD).is_ok_and(|child| child == own_test());
         if is_this {
             // Printed before the test, which may end the process itself.
             eprintln!("{MARK}");
@@ -193,16 +196,17 @@ impl OtherProcess {
         is_this
     }
 
-    /// Starts a process for the test called `name` with `stdin` as its standard input.
-    pub(crate) fn start(name: &str, stdin: Stdio) -> Self {
-        Self::start_with(name, stdin, &[])
+    /// Starts a process for the calling test with `stdin` as its standard input.
+    pub(crate) fn start(stdin: Stdio) -> Self {
+        Self::start_with(stdin, &[])
     }
 
-    fn start_with(name: &str, stdin: Stdio, variables: &[(&str, &str)]) -> Self {
+    fn start_with(stdin: Stdio, variables: &[(&str, &str)]) -> Self {
+        let name = own_test();
         let mut command = own_program();
         command
-            .args([name, "--exact", "--nocapture", "--test-threads=1"])
-            .env(CHILD, name)
+            .args([&*name, "--exact", "--nocapture", "--test-threads=1"])
+            .env(CHILD, &name)
             .envs(variables.iter().copied());
         let child = command
             .stdin(stdin)
@@ -211,7 +215,7 @@ impl OtherProcess {
             .spawn();
         Self {
             child: child.expect("failed to start the test binary"),
-            name: name.to_owned(),
+            name,
         }
     }
 

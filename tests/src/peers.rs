@@ -3,7 +3,7 @@
 use curium_driver::Context;
 use curium_sim::Config;
 
-use crate::{TestDriver, TestOutcome, on_driver, on_simulator, uses_cuda};
+use crate::{TestDriver, TestOutcome, on_driver, on_simulator, skip, uses_cuda};
 
 /// Runs a test with the primary contexts of two devices that can access each other's memory: simulated devices, or the
 /// first two of this machine's driver. Skips the test with a message on a machine without them.
@@ -11,20 +11,14 @@ use crate::{TestDriver, TestOutcome, on_driver, on_simulator, uses_cuda};
 /// # Panics
 ///
 /// Panics if the test panics.
-#[expect(
-    clippy::print_stderr,
-    reason = "a test that did not run must not look like one that did"
-)]
 pub fn on_peers<R: TestOutcome>(test: impl Fn(&TestDriver, &Context, &Context) -> R) -> R {
     let run = |driver: &TestDriver| {
         let devices = driver.driver().devices().expect("there are devices");
         let [first, second, ..] = &devices[..] else {
-            eprintln!("skipped: there is one device only");
-            return R::skipped();
+            return skip("there is one device only");
         };
         if !first.can_access_peer(second).expect("device query failed") {
-            eprintln!("skipped: the first two devices have no peer access");
-            return R::skipped();
+            return skip("the first two devices have no peer access");
         }
         let contexts = [first, second].map(|device| {
             device

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use crate::called::noting_calls;
 use crate::gate::HeldUp;
-use crate::test_result::TestOutcome;
+use crate::test_result::{TestOutcome, skip};
 
 /// The driver of one test: a simulator of its own, or this machine's driver.
 pub struct TestDriver {
@@ -64,10 +64,6 @@ pub fn looks_for_races() -> bool {
 ///
 /// Panics if the test panics, makes the library [leak memory](Driver::leaked_memory), or leaks an object of its
 /// simulator.
-#[expect(
-    clippy::print_stdout,
-    reason = "the output of the tests lists those that were skipped"
-)]
 pub fn on_driver<R: TestOutcome>(test: impl FnOnce(&TestDriver) -> R) -> R {
     static TURN: Mutex<()> = Mutex::new(());
     if uses_cuda() {
@@ -80,8 +76,7 @@ pub fn on_driver<R: TestOutcome>(test: impl FnOnce(&TestDriver) -> R) -> R {
             if !panic.is::<HeldUp>() {
                 resume_unwind(panic);
             }
-            println!("skipped: this test blocks work, and launches wait here");
-            R::skipped()
+            skip("this test blocks work, and launches wait here")
         })
     } else {
         simulate(Config::new(), |driver| driver.expect_no_leak(test))
@@ -94,7 +89,7 @@ pub fn on_simulator<R: TestOutcome>(
     test: impl FnOnce(&TestDriver, &Simulator) -> R,
 ) -> R {
     if uses_cuda() {
-        return R::skipped();
+        return skip("needs the simulator");
     }
     simulate(config, |driver| {
         let simulator = driver.simulator().expect("this driver is a simulator");
@@ -108,7 +103,7 @@ pub fn on_incomplete_simulator<R: TestOutcome>(
     test: impl FnOnce(&TestDriver) -> R,
 ) -> R {
     if uses_cuda() {
-        return R::skipped();
+        return skip("needs the simulator");
     }
     let driver = simulated(config);
     let outcome = test(&driver);

@@ -41,6 +41,17 @@ pub trait TestOutcome {
     fn is_failure(&self) -> bool;
 }
 
+/// Reports that a test is skipped, and returns its outcome.
+#[expect(
+    clippy::print_stdout,
+    reason = "the output of the tests lists those that were skipped"
+)]
+#[must_use]
+pub fn skip<R: TestOutcome>(reason: &str) -> R {
+    println!("skipped: {reason}");
+    R::skipped()
+}
+
 impl TestOutcome for () {
     fn skipped() -> Self {}
 

@@ -19,8 +19,8 @@ pub struct Peer {
 /// The time limit of each wait for the other process.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Runs a test in two processes: `first` in this one, and `second` in a new one. The call is the whole body of the test
-/// called `name` (its path in the binary).
+/// Runs a test in two processes: `first` in this one, and `second` in a new one. The call is the whole body of the
+/// calling test.
 ///
 /// # Errors
 ///
@@ -30,16 +30,15 @@ const PATIENCE: Duration = Duration::from_secs(60);
 ///
 /// Panics if either process fails, or the test is not found in the new process.
 pub fn in_two_processes(
-    name: &str,
     first: impl FnOnce(&mut Peer) -> TestResult,
     second: impl FnOnce(&mut Peer) -> TestResult,
 ) -> TestResult {
-    if OtherProcess::is_this(name) {
+    if OtherProcess::is_this() {
         let socket = stdin().as_fd().try_clone_to_owned()?;
         return second(&mut Peer::new(socket.into()));
     }
     let (ours, theirs) = UnixStream::pair()?;
-    let other = OtherProcess::start(name, Stdio::from(OwnedFd::from(theirs)));
+    let other = OtherProcess::start(Stdio::from(OwnedFd::from(theirs)));
     let result = catch_unwind(AssertUnwindSafe(|| first(&mut Peer::new(ours))));
     // The end of the socket ends the other process too, which reports the failure.
     let ended = catch_unwind(AssertUnwindSafe(|| other.expect_success()));

@@ -51,7 +51,7 @@ unsafe fn set<T>(library: &Library, name: &str, value: T) {
 fn c_library_shares_the_handle() -> TestResult {
     let cublas = cublas();
     let Some(library) = normalizer(cublas.api()) else {
-        return Ok(());
+        return curium_tests::skip("no C compiler `cc`");
     };
     // SAFETY: the function has this type.
     let normalize: Symbol<'_, Normalize> = unsafe { library.get(c"normalize") }?;
@@ -87,7 +87,7 @@ fn c_library_shares_the_handle() -> TestResult {
 fn adopted_handle_is_destroyed() -> TestResult {
     let cublas = cublas();
     let Some(library) = normalizer(cublas.api()) else {
-        return Ok(());
+        return curium_tests::skip("no C compiler `cc`");
     };
     // SAFETY: the function has this type.
     let new_handle: Symbol<'_, NewHandle> = unsafe { library.get(c"new_handle") }?;

@@ -148,13 +148,12 @@ fn train_until_a_rank_dies(input: &str) -> TestResult {
     let context = driver?.device(rank as usize)?.primary_context();
     let rendezvous = Rendezvous::new(rank as usize, 2, "127.0.0.1", port as u16);
     let options = CommunicatorOptions::new().with_timeout(TIMEOUT);
-    let communicator = Communicator::exchanged(
+    let mut communicator = Communicator::exchanged(
         &curium_sim_libraries::nccl(),
         &context?,
         &mut rendezvous?,
         options,
-    );
-    let mut communicator = communicator?;
+    )?;
     if rank == 1 {
         thread::spawn(move || {
             thread::sleep(Duration::from_micros(time));

@@ -130,8 +130,7 @@ fn arrays_accept_every_memory_view(test: &TestDriver) -> TestResult {
         &[0_u32; 24],
         ArrayShape::new_2d(6, 4),
         ArrayFlags::empty(),
-    );
-    let array = array?;
+    )?;
     let mut vector = DeviceVec::from_slice(&stream, &numbers(12))?;
     array.copy_from_device(region, &vector.slice(4..10)?)?;
     let mut mapped = MappedBuffer::<u32>::zeroed(&stream, 6)?;
@@ -296,8 +295,7 @@ fn borrowed_arrays_are_not_destroyed(test: &TestDriver) -> TestResult {
     let shape = ArrayShape::new_2d(16, 8);
     let owner = MipmappedArray::<u32>::new(&stream, shape, 3, ArrayFlags::SURFACE)?;
     // SAFETY: the array outlives the borrowed objects, and all accesses are on one stream.
-    let borrowed = unsafe { MipmappedArray::<u32>::borrow_raw(&stream, owner.as_raw(), 3) };
-    let borrowed = borrowed?;
+    let borrowed = unsafe { MipmappedArray::<u32>::borrow_raw(&stream, owner.as_raw(), 3) }?;
     assert_eq!(
         (borrowed.shape(), borrowed.levels(), borrowed.flags()),
         (shape, 3, ArrayFlags::SURFACE)
@@ -412,8 +410,7 @@ fn array_is_returned_if_destruction_fails(test: &TestDriver, simulator: &Simulat
         &[1_u8, 2, 3],
         ArrayShape::new_1d(3),
         ArrayFlags::empty(),
-    );
-    let array = array?;
+    )?;
     simulator
         .inject(Fault::on(Function::cuArrayDestroy).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
     let (array, error) = array

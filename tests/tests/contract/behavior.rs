@@ -58,7 +58,7 @@ fn in_context<R>(test: &TestDriver, body: impl FnOnce(&Driver) -> R) -> R {
     let context = test.context();
     let stack = ContextStack::push(test.driver(), &[context.as_raw()]);
     let outcome = body(test.driver());
-    stack.assert_unchanged();
+    stack.assert_unchanged("the body");
     outcome
 }
 
@@ -96,6 +96,6 @@ fn in_created_context<R>(test: &TestDriver, body: impl FnOnce(&Driver, CUcontext
     let context = CreatedContext::new(&test.device());
     let stack = ContextStack::push(test.driver(), &[context.as_raw()]);
     let outcome = body(test.driver(), context.as_raw());
-    stack.assert_unchanged();
+    stack.assert_unchanged("the body");
     outcome
 }

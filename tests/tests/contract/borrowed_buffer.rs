@@ -28,8 +28,7 @@ impl Drop for Owner {
 fn mapping(test: &TestDriver) -> TestResult<Mapping> {
     let memory = PhysicalMemory::new(&test.device(), BYTES)?;
     let mapping =
-        AddressRange::reserve(test.driver(), BYTES).and_then(|range| range.map(0, &memory));
-    let mapping = mapping?;
+        AddressRange::reserve(test.driver(), BYTES).and_then(|range| range.map(0, &memory))?;
     mapping.set_access(&test.device(), MemoryAccess::ReadWrite)?;
     Ok(mapping)
 }

@@ -564,8 +564,7 @@ fn copies_without_pinned_memory_are_the_drivers(
 /// When the context is lost, copies are errors.
 #[test]
 fn copies_in_a_lost_context_are_errors() -> TestResult {
-    let name = "bounce::copies_in_a_lost_context_are_errors";
-    in_own_process(name, || -> TestResult {
+    in_own_process(|| -> TestResult {
         on_driver(|test| -> TestResult {
             let stream = test.stream();
             let library = Library::from_ptx(test.driver(), kernels::FAULTS)?;
@@ -592,7 +591,7 @@ fn copies_in_a_lost_context_are_errors() -> TestResult {
 #[cfg(target_os = "linux")]
 #[test]
 fn forked_child_copies_nothing() -> TestResult {
-    in_new_process("bounce::forked_child_copies_nothing", || {
+    in_new_process(|| {
         on_driver(|test| -> TestResult {
             let stream = test.stream();
             let mut buffer = DeviceBuffer::from_slice(&stream, &words(LEN, 16))?;

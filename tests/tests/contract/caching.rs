@@ -380,8 +380,7 @@ fn foreign_stream_is_refused(test: &TestDriver) -> TestResult {
     let resource = caching(test)?;
     let context = test
         .device()
-        .create_context(curium_driver::ContextOptions::new());
-    let context = context?;
+        .create_context(curium_driver::ContextOptions::new())?;
     let stream = context.stream()?;
     let error = resource
         .allocate(&stream, 16, 16)

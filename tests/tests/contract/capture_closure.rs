@@ -70,8 +70,7 @@ fn uncaptured_fill_is_refused(test: &TestDriver) -> TestResult {
     let graph = Graph::capture(&context, |scope| {
         x.on_mut(scope).fill(1.0)?;
         launch(&double, scope, &mut x)
-    });
-    let graph = graph?;
+    })?;
     assert_eq!(graph.nodes()?.len(), 2);
     let mut executable = graph.instantiate()?;
     for _ in 0..3 {

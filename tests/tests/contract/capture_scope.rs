@@ -272,8 +272,7 @@ fn graph_cache_uses_the_cheapest_operation(test: &TestDriver) -> TestResult {
     let mut step = |key, value: u32, times: usize, x: &mut DeviceBuffer<u32>| -> TestResult<_> {
         let replayed = replays.run(&stream, key, (value, times), |stream| {
             (0..times).try_for_each(|_| fill.launch(stream, config(), (&mut *x, value, LEN as u32)))
-        });
-        let replayed = replayed?;
+        })?;
         assert_eq!(values(x)?, [value; LEN], "after {replayed:?}");
         Ok(replayed)
     };

@@ -7,7 +7,7 @@ use curium_driver::{
 use curium_memory::DeviceBuffer;
 use curium_sim::{Checks, Config, Report, ReportKind, Severity, Simulator};
 use curium_tests::{
-    TestDriver, TestResult, kernels, looks_for_races, on_simulator, simulator_test, uses_cuda,
+    TestDriver, TestResult, kernels, looks_for_races, on_simulator, simulator_test, skip, uses_cuda,
 };
 
 /// Two warps that exchange words through shared memory, with `BARRIER` replaced by the code in between.
@@ -180,7 +180,7 @@ fn exchange(config: Config, barrier: &str) -> TestResult<Vec<Report>> {
 #[test]
 fn race_names_both_threads() -> TestResult {
     if uses_cuda() {
-        return Ok(());
+        return skip("needs the simulator");
     }
     for seed in 0..20 {
         let faults = exchange(checking().with_seed(seed), "")?;
@@ -231,7 +231,7 @@ fn exchange_in_warp(config: Config, between: &str) -> TestResult<Vec<Report>> {
 #[test]
 fn warp_race_needs_a_barrier() -> TestResult {
     if uses_cuda() {
-        return Ok(());
+        return skip("needs the simulator");
     }
     for joined in [
         "bar.warp.sync -1;",
@@ -291,7 +291,7 @@ fn unordered_streams(order: impl Fn(&Stream, &Stream) -> TestResult) -> TestResu
 #[test]
 fn race_names_both_kernels() -> TestResult {
     if uses_cuda() {
-        return Ok(());
+        return skip("needs the simulator");
     }
     let faults = unordered_streams(|_, _| Ok(()))?;
     let text = faults.first().ok_or("no race reported")?.to_string();
@@ -412,7 +412,7 @@ fn failure(text: &str) -> TestResult<Option<Report>> {
 #[test]
 fn divergent_barrier_names_lanes() -> TestResult {
     if uses_cuda() {
-        return Ok(());
+        return skip("needs the simulator");
     }
     let arms = "and.b32 %value, %thread, 1; setp.eq.u32 %p, %value, 1; @%p bra ODD;
         bar.sync 0; bra JOIN; ODD: OTHER JOIN: st.global.u32 [%out], 7;";
@@ -458,7 +458,7 @@ fn early_return_is_accepted() -> TestResult {
 #[test]
 fn races_within_a_warp() -> TestResult {
     if uses_cuda() {
-        return Ok(());
+        return skip("needs the simulator");
     }
     let one_warp = "setp.gt.u32 %p, %thread, 31; @%p ret;";
     for text in [
@@ -487,7 +487,7 @@ fn races_within_a_warp() -> TestResult {
 #[test]
 fn stuck_warps_fail() -> TestResult {
     if uses_cuda() {
-        return Ok(());
+        return skip("needs the simulator");
     }
     let one_warp = "setp.gt.u32 %p, %thread, 31; @%p ret;";
     for text in [
@@ -526,7 +526,7 @@ const LAST_BLOCK_LOADS: &str = "setp.ne.u32 %p, %thread, 0;
 #[test]
 fn benign_device_races_warn() -> TestResult {
     if uses_cuda() {
-        return Ok(());
+        return skip("needs the simulator");
     }
     let warning = (true, vec![Severity::Warning]);
     let error = (false, vec![Severity::Error]);
@@ -563,7 +563,7 @@ fn benign_device_races_warn() -> TestResult {
 #[test]
 fn atomic_accesses_are_no_races() -> TestResult {
     if uses_cuda() {
-        return Ok(());
+        return skip("needs the simulator");
     }
     let exchange = "mad.wide.u32 %out, %thread, 4, %out; st.global.u32 [%out], %thread; bar.sync 0; xor.b32 %value, %thread, 32; \
                     ld.param.u64 %out, [out]; mad.wide.u32 %out, %value, 4, %out; ld.global.u32 %value, [%out];";
@@ -599,7 +599,7 @@ fn atomic_accesses_are_no_races() -> TestResult {
 #[test]
 fn benign_shared_races_warn() -> TestResult {
     if uses_cuda() {
-        return Ok(());
+        return skip("needs the simulator");
     }
     let warning = (true, vec![Severity::Warning]);
     let error = (false, vec![Severity::Error]);

@@ -9,16 +9,15 @@ use curium_diagnostics::{CheckpointProcess, ProcessState};
 #[cfg(target_os = "linux")]
 use curium_memory::DeviceBuffer;
 #[cfg(target_os = "linux")]
-use curium_tests::{Peer, TestResult, in_two_processes, on_driver, uses_cuda};
+use curium_tests::{Peer, TestResult, in_two_processes, on_driver, skip, uses_cuda};
 
 #[test]
 #[cfg(target_os = "linux")]
 fn restored_process_continues() -> TestResult {
     if !uses_cuda() {
-        return Ok(());
+        return skip("needs a GPU");
     }
-    let name = "checkpoint::restored_process_continues";
-    in_two_processes(name, checkpoints, is_checkpointed)
+    in_two_processes(checkpoints, is_checkpointed)
 }
 
 #[cfg(target_os = "linux")]

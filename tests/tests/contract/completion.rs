@@ -557,77 +557,71 @@ fn query_that_fails_once_is_repeated(test: &TestDriver, simulator: &Simulator) -
 #[cfg(not(miri))]
 #[test]
 fn forked_child_does_not_wait() -> TestResult {
-    in_new_process(
-        "completion::forked_child_does_not_wait",
-        || -> TestResult {
-            on_driver(|test| -> TestResult {
-                let stream = test.stream();
-                let event = Event::new(&test.context(), EventFlags::DISABLE_TIMING)?;
-                let gate = Gate::on(&stream);
-                event.record(&stream)?;
-                let mut futures = [stream.completion(), stream.completion(), event.completion()];
-                assert!(poll_once(&mut futures[0]).is_pending());
-                let mut function = stream.launch_host_function(|| ())?;
-                let mut limited = stream.completion().timeout(PATIENCE);
-                assert!(poll_once(&mut limited).is_pending());
-                in_fork(|| {
-                    for future in &mut futures {
-                        assert!(matches!(
-                            poll_once(future),
-                            Poll::Ready(Err(Error::Fork(_)))
-                        ));
-                    }
+    in_new_process(|| -> TestResult {
+        on_driver(|test| -> TestResult {
+            let stream = test.stream();
+            let event = Event::new(&test.context(), EventFlags::DISABLE_TIMING)?;
+            let gate = Gate::on(&stream);
+            event.record(&stream)?;
+            let mut futures = [stream.completion(), stream.completion(), event.completion()];
+            assert!(poll_once(&mut futures[0]).is_pending());
+            let mut function = stream.launch_host_function(|| ())?;
+            let mut limited = stream.completion().timeout(PATIENCE);
+            assert!(poll_once(&mut limited).is_pending());
+            in_fork(|| {
+                for future in &mut futures {
                     assert!(matches!(
-                        poll_once(&mut function),
+                        poll_once(future),
                         Poll::Ready(Err(Error::Fork(_)))
                     ));
-                    assert!(matches!(
-                        poll_once(&mut limited),
-                        Poll::Ready(Err(Error::Fork(_)))
-                    ));
-                    drop(futures);
-                    drop(function);
-                    drop(limited);
-                });
-                gate.open();
-                Ok(())
-            })
-        },
-    )
+                }
+                assert!(matches!(
+                    poll_once(&mut function),
+                    Poll::Ready(Err(Error::Fork(_)))
+                ));
+                assert!(matches!(
+                    poll_once(&mut limited),
+                    Poll::Ready(Err(Error::Fork(_)))
+                ));
+                drop(futures);
+                drop(function);
+                drop(limited);
+            });
+            gate.open();
+            Ok(())
+        })
+    })
 }
 
 /// The background thread sleeps during a long wait.
 #[cfg(all(target_os = "linux", not(miri)))]
 #[test]
 fn long_wait_takes_little_time_of_the_cpu() -> TestResult {
-    in_new_process(
-        "completion::long_wait_takes_little_time_of_the_cpu",
-        || -> TestResult {
-            on_driver(|test| -> TestResult {
-                let stream = test.stream();
-                for history in 0..2 {
-                    let gate = Gate::on(&stream);
-                    let future = stream.completion();
-                    let opener = thread::spawn(move || {
-                        thread::sleep(Duration::from_secs(1));
-                        let consumed = watcher_time();
-                        gate.open();
-                        consumed
-                    });
-                    let before = watcher_time()?;
-                    pollster::block_on(future)?;
-                    let consumed = resume_panic(opener.join())?.saturating_sub(before);
-                    // A thread that spins would consume the whole second.
-                    assert!(
-                        consumed < Duration::from_millis(50),
-                        "{consumed:?} in round {history}"
-                    );
-                    learn_short_wait(&stream)?;
-                }
-                Ok(())
-            })
-        },
-    )
+    in_new_process(|| -> TestResult {
+        on_driver(|test| -> TestResult {
+            let stream = test.stream();
+            for history in 0..2 {
+                let gate = Gate::on(&stream);
+                let future = stream.completion();
+                let opener = thread::spawn(move || {
+                    thread::sleep(Duration::from_secs(1));
+                    let consumed = watcher_time();
+                    gate.open();
+                    consumed
+                });
+                let before = watcher_time()?;
+                pollster::block_on(future)?;
+                let consumed = resume_panic(opener.join())?.saturating_sub(before);
+                // A thread that spins would consume the whole second.
+                assert!(
+                    consumed < Duration::from_millis(50),
+                    "{consumed:?} in round {history}"
+                );
+                learn_short_wait(&stream)?;
+            }
+            Ok(())
+        })
+    })
 }
 
 /// Returns the CPU time of the background thread.

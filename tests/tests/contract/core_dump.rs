@@ -5,14 +5,14 @@ use std::path::Path;
 
 use curium_diagnostics::{CoreDump, CoreDumpFlags};
 use curium_driver::{ContextFlags, ContextOptions, Kernel, LaunchConfig, Library};
-use curium_tests::{TestResult, in_own_process, kernels, on_driver, uses_cuda};
+use curium_tests::{TestResult, in_own_process, kernels, on_driver, skip, uses_cuda};
 
 #[test]
 fn settings_are_read_back() -> TestResult {
     if !uses_cuda() {
-        return Ok(());
+        return skip("needs a GPU");
     }
-    in_own_process("core_dump::settings_are_read_back", || -> TestResult {
+    in_own_process(|| -> TestResult {
         on_driver(|test| -> TestResult {
             let flags = CoreDumpFlags::SKIP_GLOBAL_MEMORY | CoreDumpFlags::SKIP_ABORT;
             let set = "curium.%p.dump";
@@ -43,35 +43,32 @@ fn settings_are_read_back() -> TestResult {
 #[test]
 fn failing_kernel_leaves_a_dump() -> TestResult {
     if !uses_cuda() {
-        return Ok(());
+        return skip("needs a GPU");
     }
-    in_own_process(
-        "core_dump::failing_kernel_leaves_a_dump",
-        || -> TestResult {
-            on_driver(|test| -> TestResult {
-                let file = std::env::temp_dir().join(format!("curium.{}.dump", std::process::id()));
-                let dump = CoreDump::global(test.driver());
-                dump.set_file(&file)?;
-                dump.set_triggers_host(false)?;
-                let flags = CoreDumpFlags::SKIP_GLOBAL_MEMORY | CoreDumpFlags::SKIP_ABORT;
-                dump.set_flags(flags)?;
-                dump.set_enabled(true)?;
-                let options = ContextOptions::new().with_flags(ContextFlags::COREDUMP);
-                let context = test.device().create_context(options)?;
-                let stream = context.stream()?;
-                let library = Library::from_ptx(test.driver(), kernels::FAULTS)?;
-                let trap: Kernel<(u32,)> = library.kernel("trap")?;
-                // SAFETY: the kernel traps and accesses no memory.
-                unsafe { trap.launch(&stream, LaunchConfig::new(1, 1), (1,)) }?;
-                stream.synchronize().expect_err("it fails");
-                let bytes = std::fs::read(&file)?;
-                std::fs::remove_file(&file)?;
-                assert_eq!(bytes[..4], *b"\x7fELF");
-                Ok(())
-            })?;
+    in_own_process(|| -> TestResult {
+        on_driver(|test| -> TestResult {
+            let file = std::env::temp_dir().join(format!("curium.{}.dump", std::process::id()));
+            let dump = CoreDump::global(test.driver());
+            dump.set_file(&file)?;
+            dump.set_triggers_host(false)?;
+            let flags = CoreDumpFlags::SKIP_GLOBAL_MEMORY | CoreDumpFlags::SKIP_ABORT;
+            dump.set_flags(flags)?;
+            dump.set_enabled(true)?;
+            let options = ContextOptions::new().with_flags(ContextFlags::COREDUMP);
+            let context = test.device().create_context(options)?;
+            let stream = context.stream()?;
+            let library = Library::from_ptx(test.driver(), kernels::FAULTS)?;
+            let trap: Kernel<(u32,)> = library.kernel("trap")?;
+            // SAFETY: the kernel traps and accesses no memory.
+            unsafe { trap.launch(&stream, LaunchConfig::new(1, 1), (1,)) }?;
+            stream.synchronize().expect_err("it fails");
+            let bytes = std::fs::read(&file)?;
+            std::fs::remove_file(&file)?;
+            assert_eq!(bytes[..4], *b"\x7fELF");
             Ok(())
-        },
-    )?;
+        })?;
+        Ok(())
+    })?;
     Ok(())
 }
 

@@ -35,29 +35,26 @@ fn use_every_kind(context: &Context) -> TestResult {
 #[test]
 fn kernel_uses_foreign_memory() -> TestResult {
     // Without peer access the launch would corrupt the context.
-    in_own_process(
-        "created_context::kernel_uses_foreign_memory",
-        || -> TestResult {
-            on_driver(|test| -> TestResult {
-                let stream = test.stream();
-                let context = created(test)?;
-                let other = context.stream()?;
-                let library = Library::from_ptx(test.driver(), kernels::FILL)?;
-                let fill = library.kernel::<(&mut [u32], u32, u32)>("fill")?;
-                let mut pooled = DeviceBuffer::<u32>::zeroed(&stream, 64)?;
-                let mut plain = DeviceBuffer::<u32, _>::zeroed_in(&stream, 64, SyncAlloc)?;
-                let config = LaunchConfig::for_elements(64);
-                // SAFETY: `fill` writes exactly the words of the buffer.
-                unsafe { fill.launch(&other, config, (&mut pooled, 5, 64)) }?;
-                // SAFETY: `fill` writes exactly the words of the buffer.
-                unsafe { fill.launch(&other, config, (&mut plain, 6, 64)) }?;
-                assert_eq!(pooled.to_vec()?, [5; 64]);
-                assert_eq!(plain.to_vec()?, [6; 64]);
-                Ok(())
-            })?;
+    in_own_process(|| -> TestResult {
+        on_driver(|test| -> TestResult {
+            let stream = test.stream();
+            let context = created(test)?;
+            let other = context.stream()?;
+            let library = Library::from_ptx(test.driver(), kernels::FILL)?;
+            let fill = library.kernel::<(&mut [u32], u32, u32)>("fill")?;
+            let mut pooled = DeviceBuffer::<u32>::zeroed(&stream, 64)?;
+            let mut plain = DeviceBuffer::<u32, _>::zeroed_in(&stream, 64, SyncAlloc)?;
+            let config = LaunchConfig::for_elements(64);
+            // SAFETY: `fill` writes exactly the words of the buffer.
+            unsafe { fill.launch(&other, config, (&mut pooled, 5, 64)) }?;
+            // SAFETY: `fill` writes exactly the words of the buffer.
+            unsafe { fill.launch(&other, config, (&mut plain, 6, 64)) }?;
+            assert_eq!(pooled.to_vec()?, [5; 64]);
+            assert_eq!(plain.to_vec()?, [6; 64]);
             Ok(())
-        },
-    )?;
+        })?;
+        Ok(())
+    })?;
     Ok(())
 }
 

@@ -212,8 +212,7 @@ fn killed_writer_leaves_no_entry() -> TestResult {
     let is_whole =
         |bytes: &Vec<u8>| bytes.len() == LENGTH && bytes.iter().all(|byte| *byte == bytes[0]);
     for _ in 0..4 {
-        let name = "disk_cache::killed_writer_leaves_no_entry";
-        beside_a_process_that_is_killed(name, write, || {
+        beside_a_process_that_is_killed(write, || {
             let mut seen = 0;
             let begin = Instant::now();
             while seen < 20 {

@@ -83,7 +83,6 @@ fn programs_print_errors_as_text() {
     use curium_driver::Driver;
     use std::process::Termination;
 
-    const NAME: &str = "error::programs_print_errors_as_text";
     let load = || {
         // SAFETY: the library does not exist, so none of its code runs.
         unsafe { Driver::load_from("/nowhere/libcuda.so.1") }
@@ -95,7 +94,7 @@ fn programs_print_errors_as_text() {
         std::panic::catch_unwind(|| load().map(drop).unwrap())
             .expect_err("there is no such library");
     };
-    curium_tests::with_output_of_new_process(NAME, run, |_, text| {
+    curium_tests::with_output_of_new_process(run, |_, text| {
         let attempt = "\n  /nowhere/libcuda.so.1: ";
         let [printed, panic] =
             ["Error: ", "`Result::unwrap()` on an `Err` value: "].map(|before| {

@@ -118,8 +118,7 @@ fn event_requires_a_stream_in_its_context(test: &TestDriver, _: &Simulator) -> T
     let other = test
         .driver()
         .device(1)
-        .and_then(|device| device.primary_context()?.stream());
-    let other = other?;
+        .and_then(|device| device.primary_context()?.stream())?;
     let error = event
         .record(&other)
         .expect_err("the stream belongs to another context");
@@ -140,11 +139,9 @@ fn elapsed_time_across_contexts_names_both(test: &TestDriver, _: &Simulator) -> 
     let stream = test
         .driver()
         .device(1)
-        .and_then(|device| device.primary_context()?.stream());
-    let stream = stream?;
+        .and_then(|device| device.primary_context()?.stream())?;
     let local = event(test, EventFlags::empty())?;
-    let other = Event::new(stream.context(), EventFlags::empty());
-    let other = other?;
+    let other = Event::new(stream.context(), EventFlags::empty())?;
     local
         .record(&test.stream())
         .and_then(|()| local.synchronize())?;
@@ -268,8 +265,7 @@ fn own_process_does_not_open_its_ipc_event(test: &TestDriver) -> TestResult {
     let event = Event::new(
         &context,
         EventFlags::INTERPROCESS | EventFlags::DISABLE_TIMING,
-    );
-    let event = event?;
+    )?;
     let handle = IpcEventHandle::from_event(&event)?;
     assert_eq!(handle, IpcEventHandle::from_event(&event)?);
     let copy = IpcEventHandle::from_bytes(handle.to_bytes());

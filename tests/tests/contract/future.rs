@@ -158,8 +158,7 @@ fn futures_run_on_every_executor(test: &TestDriver) -> TestResult {
     let tokio = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_time()
-        .build();
-    let tokio = tokio?;
+        .build()?;
     tokio.block_on(async { tokio::spawn(work(stream.clone())).await })??;
     block_on(work(stream)).0?;
     Ok(())
@@ -189,8 +188,7 @@ fn futures_share_one_thread() -> TestResult {
         let tokio = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_time()
-            .build();
-        let tokio = tokio?;
+            .build()?;
         tokio.block_on(async {
             let tasks: Vec<_> = streams
                 .iter()
@@ -360,7 +358,7 @@ fn failed_context_resolves_futures_to_its_error(
 #[cfg(not(miri))]
 #[test]
 fn trap_ends_futures() -> TestResult {
-    in_own_process("future::trap_ends_futures", || -> TestResult {
+    in_own_process(|| -> TestResult {
         on_driver(|test| -> TestResult {
             let stream = test.stream();
             let event = event(test)?;

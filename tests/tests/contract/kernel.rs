@@ -16,8 +16,8 @@ fn library(test: &TestDriver, ptx: &str) -> TestResult<Library> {
 
 #[driver_test]
 fn kernel_with_its_own_signature_is_found(test: &TestDriver) -> TestResult {
-    let kernel = library(test, kernels::SAXPY)?.kernel::<(f32, &[f32], &mut [f32], u32)>("saxpy");
-    let kernel = kernel?;
+    let kernel =
+        library(test, kernels::SAXPY)?.kernel::<(f32, &[f32], &mut [f32], u32)>("saxpy")?;
     assert_eq!(kernel.name(), "saxpy");
     assert!(!kernel.as_raw().is_null());
     assert!(format!("{:?}", kernel.clone()).starts_with("Kernel(saxpy "));

@@ -637,8 +637,7 @@ pub(crate) mod operations {
         let owner = OtherProcess::new(fixture)?;
         let options = PoolOptions::new(&owner.device).with_handle_types(shared_handle_types());
         let theirs = MemoryPool::with_options(&owner.driver, &options)
-            .and_then(|pool| block(&owner.stream, pool));
-        let theirs = theirs?;
+            .and_then(|pool| block(&owner.stream, pool))?;
         let descriptor = theirs.resource.export_fd()?;
         let imported = MemoryPool::import_fd(&fixture.driver, descriptor.as_fd())?;
         Ok(SharedPool {

@@ -45,10 +45,10 @@ fn operations_do_not_change_the_context_stack(test: &TestDriver) {
             let stack = ContextStack::push(test.driver(), contexts);
             let outcome = operation(&mut fixture)
                 .unwrap_or_else(|error| panic!("{name} with {current}: {error}"));
-            stack.assert_unchanged_by(name);
+            stack.assert_unchanged(name);
             let stack = ContextStack::push(test.driver(), contexts);
             drop(outcome);
-            stack.assert_unchanged_by(name);
+            stack.assert_unchanged(name);
         }
     });
 }
@@ -72,7 +72,7 @@ fn operations_keep_the_stack() {
                 &stacks(fixture.context.as_raw(), other.as_raw())[index % STACKS];
             let stack = ContextStack::push(test.driver(), contexts);
             drop(operation(&mut fixture));
-            stack.assert_unchanged_by(&format!("{name} with {current}"));
+            stack.assert_unchanged(&format!("{name} with {current}"));
         });
     }
 }
@@ -88,7 +88,7 @@ fn panic_within_a_context_does_not_change_the_stack(test: &TestDriver) {
             })
         }));
         assert!(outcome.is_err(), "the panic propagates");
-        stack.assert_unchanged();
+        stack.assert_unchanged("Context::entered");
     });
 }
 
@@ -100,6 +100,6 @@ fn fixture_drop_keeps_the_context_stack(test: &TestDriver) {
         let fixture = Fixture::new(test);
         let stack = ContextStack::push(test.driver(), contexts);
         drop(fixture);
-        stack.assert_unchanged();
+        stack.assert_unchanged("dropping the fixture");
     });
 }

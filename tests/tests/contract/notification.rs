@@ -15,8 +15,7 @@ fn callback_runs_for_its_device(test: &TestDriver, simulator: &Simulator) -> Tes
     let ear = Arc::clone(&heard);
     let listener = test
         .device()
-        .on_notification(move |what| ear.lock().push(what));
-    let listener = listener?;
+        .on_notification(move |what| ear.lock().push(what))?;
     assert_eq!(simulator.live_handles().listeners, 1);
     simulator.notify_over_budget(0, 4096);
     simulator.notify_over_budget(1, 1);
@@ -38,10 +37,8 @@ fn listener_panic_is_contained(test: &TestDriver, simulator: &Simulator) -> Test
     let ear = Arc::clone(&heard);
     let panicking = test
         .device()
-        .on_notification(|_| panic!("this panic is part of the test"));
-    let panicking = panicking?;
-    let counting = test.device().on_notification(move |_| *ear.lock() += 1);
-    let counting = counting?;
+        .on_notification(|_| panic!("this panic is part of the test"))?;
+    let counting = test.device().on_notification(move |_| *ear.lock() += 1)?;
     simulator.notify_over_budget(0, 1);
     simulator.notify_over_budget(0, 1);
     assert_eq!(*heard.lock(), 2);
@@ -73,8 +70,7 @@ fn unregistration_failure_silences_the_listener(
 ) -> TestResult {
     let heard = Arc::new(Mutex::new(0));
     let ear = Arc::clone(&heard);
-    let listener = test.device().on_notification(move |_| *ear.lock() += 1);
-    let listener = listener?;
+    let listener = test.device().on_notification(move |_| *ear.lock() += 1)?;
     let function = Function::cuDeviceUnregisterAsyncNotification;
     simulator.inject(Fault::on(function).returns(CUresult::CUDA_ERROR_NOT_PERMITTED));
     let (listener, error) = listener

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use curium_driver::{Error, ErrorClass, Event, EventFlags, Function};
 use curium_sim::{Config, Fault, Simulator};
 use curium_sys::{CUresult, CudaVersion};
-use curium_tests::{TestDriver, TestResult, on_simulator, simulator_test};
+use curium_tests::{TestDriver, TestResult, on_simulator, simulator_test, skip};
 
 use crate::operations::{self, Fixture, Operation};
 
@@ -103,7 +103,7 @@ fn unnoticed(
 #[test]
 fn null_handles_are_errors() {
     if curium_tests::uses_cuda() {
-        return;
+        return skip("needs the simulator");
     }
     let newest = || Config::new().with_driver_version(CudaVersion::NEWEST_KNOWN);
     let newer = operations::newer()

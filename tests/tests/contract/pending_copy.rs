@@ -15,10 +15,9 @@ const LEN: usize = 1000;
 fn finished_pending_copy_is_an_error_afterwards(test: &TestDriver) -> TestResult {
     let stream = test.stream();
     let mut target = DeviceBuffer::<u32>::zeroed(&stream, LEN)?;
-    let source = PinnedBuffer::from_slice(&test.context(), &[5_u32; LEN], PinnedFlags::empty());
-    let source = source?;
-    let pending = copy::upload(&stream, source, &mut target).map_err(|returned| returned.error);
-    let mut pending = pending?;
+    let source = PinnedBuffer::from_slice(&test.context(), &[5_u32; LEN], PinnedFlags::empty())?;
+    let mut pending =
+        copy::upload(&stream, source, &mut target).map_err(|returned| returned.error)?;
     stream.synchronize()?;
     let mut context = Context::from_waker(Waker::noop());
     let back = loop {

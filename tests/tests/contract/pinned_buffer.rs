@@ -23,8 +23,7 @@ fn zeroed_pinned_buffer_holds_zeros(test: &TestDriver) -> TestResult {
 
 #[driver_test]
 fn pinned_buffer_from_slice_holds_the_slice(test: &TestDriver) -> TestResult {
-    let buffer = PinnedBuffer::from_slice(&test.context(), &[1_u8, 2, 3], PinnedFlags::empty());
-    let buffer = buffer?;
+    let buffer = PinnedBuffer::from_slice(&test.context(), &[1_u8, 2, 3], PinnedFlags::empty())?;
     assert_eq!(format!("{buffer:?}"), "[1, 2, 3]");
     buffer.context().synchronize()?;
     Ok(())
@@ -33,8 +32,7 @@ fn pinned_buffer_from_slice_holds_the_slice(test: &TestDriver) -> TestResult {
 #[driver_test]
 fn write_combined_memory_can_be_written(test: &TestDriver) -> TestResult {
     let context = test.context();
-    let source = PinnedBuffer::from_slice(&context, &[3_u32; 64], PinnedFlags::WRITE_COMBINED);
-    let source = source?;
+    let source = PinnedBuffer::from_slice(&context, &[3_u32; 64], PinnedFlags::WRITE_COMBINED)?;
     let stream = context.stream()?;
     let buffer = DeviceBuffer::from_slice(&stream, &source)?;
     assert_eq!(buffer.to_vec()?, [3; 64]);
@@ -114,8 +112,7 @@ fn pinned_buffer_is_freed_once_by_drop_and_by_close(test: &TestDriver) -> TestRe
 /// A pinned buffer that the driver does not free is returned by close.
 #[simulator_test]
 fn close_returns_an_unfreed_pinned_buffer(test: &TestDriver, simulator: &Simulator) -> TestResult {
-    let buffer = PinnedBuffer::from_slice(&test.context(), &[5_u8; 3], PinnedFlags::empty());
-    let buffer = buffer?;
+    let buffer = PinnedBuffer::from_slice(&test.context(), &[5_u8; 3], PinnedFlags::empty())?;
     simulator
         .inject(Fault::on(Function::cuMemFreeHost).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
     let (buffer, error) = buffer
@@ -152,8 +149,7 @@ fn overaligned_elements_leak_nothing() {
 
 #[driver_test]
 fn pinned_buffer_is_written_on_any_thread(test: &TestDriver) -> TestResult {
-    let buffer = PinnedBuffer::<u32>::zeroed(&test.context(), 4, PinnedFlags::empty());
-    let mut buffer = buffer?;
+    let mut buffer = PinnedBuffer::<u32>::zeroed(&test.context(), 4, PinnedFlags::empty())?;
     std::thread::scope(|scope| {
         for (index, element) in buffer.iter_mut().enumerate() {
             scope.spawn(move || *element = index as u32);

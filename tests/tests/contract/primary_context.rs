@@ -21,26 +21,23 @@ fn primary_context_is_active_while_it_is_retained(test: &TestDriver, _: &Simulat
 
 #[test]
 fn primary_context_flags_apply() -> TestResult {
-    in_own_process(
-        "primary_context::primary_context_flags_apply",
-        || -> TestResult {
-            on_driver(|test| -> TestResult {
-                let device = test.device();
-                device.set_primary_flags(ContextFlags::BLOCKING_SYNC)?;
-                let state = device.primary_state()?;
-                assert!(
-                    state.flags.contains(ContextFlags::BLOCKING_SYNC),
-                    "{state:?}"
-                );
-                let context = test.context();
-                assert!(context.flags()?.contains(ContextFlags::BLOCKING_SYNC));
-                device.set_primary_flags(ContextFlags::empty())?;
-                assert!(!context.flags()?.contains(ContextFlags::BLOCKING_SYNC));
-                Ok(())
-            })?;
+    in_own_process(|| -> TestResult {
+        on_driver(|test| -> TestResult {
+            let device = test.device();
+            device.set_primary_flags(ContextFlags::BLOCKING_SYNC)?;
+            let state = device.primary_state()?;
+            assert!(
+                state.flags.contains(ContextFlags::BLOCKING_SYNC),
+                "{state:?}"
+            );
+            let context = test.context();
+            assert!(context.flags()?.contains(ContextFlags::BLOCKING_SYNC));
+            device.set_primary_flags(ContextFlags::empty())?;
+            assert!(!context.flags()?.contains(ContextFlags::BLOCKING_SYNC));
             Ok(())
-        },
-    )?;
+        })?;
+        Ok(())
+    })?;
     Ok(())
 }
 
@@ -63,27 +60,24 @@ fn unsupported_primary_flags_are_named(test: &TestDriver) {
 /// A reset ends the primary context until it is retained again.
 #[test]
 fn reset_ends_the_context() -> TestResult {
-    in_own_process(
-        "primary_context::reset_ends_the_context",
-        || -> TestResult {
-            on_driver(|test| -> TestResult {
-                let context = test.context();
-                // SAFETY: nothing was created in the primary context, and the call is a query, which the driver rejects.
-                unsafe { test.device().reset_primary_context() }?;
-                let error = context.memory_info().expect_err("the context is gone");
-                assert_eq!(
-                    error.code(),
-                    Some(CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED)
-                );
-                let again = test.context();
-                again.synchronize()?;
-                // The reset released this retention, so it must not be released again.
-                let _: RawContext = context.into_raw().expect("nothing was created from it");
-                Ok(())
-            })?;
+    in_own_process(|| -> TestResult {
+        on_driver(|test| -> TestResult {
+            let context = test.context();
+            // SAFETY: nothing was created in the primary context, and the call is a query, which the driver rejects.
+            unsafe { test.device().reset_primary_context() }?;
+            let error = context.memory_info().expect_err("the context is gone");
+            assert_eq!(
+                error.code(),
+                Some(CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED)
+            );
+            let again = test.context();
+            again.synchronize()?;
+            // The reset released this retention, so it must not be released again.
+            let _: RawContext = context.into_raw().expect("nothing was created from it");
             Ok(())
-        },
-    )?;
+        })?;
+        Ok(())
+    })?;
     Ok(())
 }
 

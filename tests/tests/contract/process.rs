@@ -17,7 +17,7 @@ use curium_sim::{Config, Fault};
 use curium_sys::CUresult;
 use curium_tests::{
     TestDriver, TestResult, in_fork, in_new_process, kernels, on_driver, on_incomplete_simulator,
-    resume_panic, stream_work, uses_cuda,
+    resume_panic, skip, stream_work, uses_cuda,
 };
 use parking_lot::Mutex;
 
@@ -111,7 +111,7 @@ fn taken(reports: &Mutex<Vec<String>>) -> Vec<String> {
 #[test]
 fn statics_survive_process_exit() {
     static EVERYTHING: OnceLock<Everything> = OnceLock::new();
-    in_new_process("process::statics_survive_process_exit", || {
+    in_new_process(|| {
         left_behind(|test| {
             assert!(EVERYTHING.get_or_init(|| Everything::new(test)).is_live());
             std::mem::forget(Everything::new(test));
@@ -127,7 +127,7 @@ fn thread_locals_survive_exit() {
     thread_local! {
         static EVERYTHING: RefCell<Option<Everything>> = const { RefCell::new(None) };
     }
-    in_new_process("process::thread_locals_survive_exit", || {
+    in_new_process(|| {
         left_behind(|test| EVERYTHING.set(Some(Everything::new(test))));
     });
 }
@@ -155,7 +155,7 @@ unsafe extern "C" {
 
 #[test]
 fn drops_at_exit_make_no_calls() {
-    in_new_process("process::drops_at_exit_make_no_calls", || {
+    in_new_process(|| {
         // Exit handlers run in reverse order: this one after the driver's, like a destructor of another library.
         assert_eq!(atexit(drop_at_exit), 0);
         left_behind(|test| {
@@ -169,7 +169,7 @@ fn ending_thread_drops_locals() {
     thread_local! {
         static EVERYTHING: RefCell<Option<Everything>> = const { RefCell::new(None) };
     }
-    in_new_process("process::ending_thread_drops_locals", || {
+    in_new_process(|| {
         on_driver(|test| {
             std::thread::scope(|scope| {
                 let thread = scope.spawn(|| EVERYTHING.set(Some(Everything::new(test))));
@@ -183,7 +183,7 @@ fn ending_thread_drops_locals() {
 /// A child of a fork gets an error from every operation and drops in silence.
 #[test]
 fn forked_child_gets_errors() {
-    in_new_process("process::forked_child_gets_errors", || {
+    in_new_process(|| {
         on_driver(|test| {
             let mut fixture = Fixture::new(test);
             let reports = reports();
@@ -230,7 +230,7 @@ fn forked_child_gets_errors() {
 
 #[test]
 fn forked_child_exits() {
-    in_new_process("process::forked_child_exits", || {
+    in_new_process(|| {
         on_driver(|test| {
             let everything = Everything::new(test);
             in_fork(|| std::process::exit(i32::from(everything.is_live())));
@@ -246,58 +246,55 @@ fn released_handles_are_reported() -> TestResult {
         // The driver crashes when some handles are destroyed twice.
         return Ok(());
     }
-    in_new_process(
-        "process::released_handles_are_reported",
-        || -> TestResult {
-            on_driver(|test| -> TestResult {
-                test.may_leak();
-                let context = test.context();
-                let stream = context.stream()?;
-                let event = Event::new(&context, EventFlags::empty())?;
-                let buffer = DeviceBuffer::<u32>::zeroed(&stream, 4)?;
-                let library = Library::from_ptx(&context, kernels::FILL)?;
-                let pinned = PinnedBuffer::<u8>::zeroed(&context, 8, PinnedFlags::empty())?;
-                let driver = test.driver();
-                stream.synchronize()?;
-                let _live = "the handle is live";
-                // SAFETY: the handle is live; the destruction without its owner's knowledge is the subject of the test, on
-                // a driver that validates handles.
-                unsafe { call!(driver, cuMemFree_v2(buffer.as_pointer().as_raw())) }?;
-                // SAFETY: the handle is live; the destruction without its owner's knowledge is the subject of the test, on
-                // a driver that validates handles.
-                unsafe { call!(driver, cuEventDestroy_v2(event.as_raw())) }?;
-                // SAFETY: the handle is live; the destruction without its owner's knowledge is the subject of the test, on
-                // a driver that validates handles.
-                unsafe { call!(driver, cuLibraryUnload(library.as_raw())) }?;
-                // SAFETY: the handle is live; the destruction without its owner's knowledge is the subject of the test, on
-                // a driver that validates handles.
-                unsafe { call!(driver, cuMemFreeHost(pinned.as_ptr().cast_mut().cast())) }?;
-                // SAFETY: the handle is live; the destruction without its owner's knowledge is the subject of the test, on
-                // a driver that validates handles.
-                unsafe { call!(driver, cuStreamDestroy_v2(stream.as_raw())) }?;
-                stream.synchronize().expect_err("the stream is gone");
-                event.record(&stream).expect_err("the event is gone");
-                library
-                    .kernel::<(&mut [u32], u32, u32)>("fill")
-                    .map(drop)
-                    .expect_err("the library is gone");
-                let reports = reports();
-                let (buffer, error) = buffer
-                    .close()
-                    .expect_err("the memory is freed")
-                    .into_parts();
-                assert!(error.function().is_some(), "{error}");
-                drop((buffer, event, library, pinned));
-                let after = taken(&reports);
-                assert_eq!(after.len(), 4, "each is reported once: {after:#?}");
-                drop(stream);
-                assert_eq!(taken(&reports).len(), 1, "the stream is reported once");
-                set_drop_observer(None);
-                Ok(())
-            })?;
+    in_new_process(|| -> TestResult {
+        on_driver(|test| -> TestResult {
+            test.may_leak();
+            let context = test.context();
+            let stream = context.stream()?;
+            let event = Event::new(&context, EventFlags::empty())?;
+            let buffer = DeviceBuffer::<u32>::zeroed(&stream, 4)?;
+            let library = Library::from_ptx(&context, kernels::FILL)?;
+            let pinned = PinnedBuffer::<u8>::zeroed(&context, 8, PinnedFlags::empty())?;
+            let driver = test.driver();
+            stream.synchronize()?;
+            let _live = "the handle is live";
+            // SAFETY: the handle is live; the destruction without its owner's knowledge is the subject of the test, on
+            // a driver that validates handles.
+            unsafe { call!(driver, cuMemFree_v2(buffer.as_pointer().as_raw())) }?;
+            // SAFETY: the handle is live; the destruction without its owner's knowledge is the subject of the test, on
+            // a driver that validates handles.
+            unsafe { call!(driver, cuEventDestroy_v2(event.as_raw())) }?;
+            // SAFETY: the handle is live; the destruction without its owner's knowledge is the subject of the test, on
+            // a driver that validates handles.
+            unsafe { call!(driver, cuLibraryUnload(library.as_raw())) }?;
+            // SAFETY: the handle is live; the destruction without its owner's knowledge is the subject of the test, on
+            // a driver that validates handles.
+            unsafe { call!(driver, cuMemFreeHost(pinned.as_ptr().cast_mut().cast())) }?;
+            // SAFETY: the handle is live; the destruction without its owner's knowledge is the subject of the test, on
+            // a driver that validates handles.
+            unsafe { call!(driver, cuStreamDestroy_v2(stream.as_raw())) }?;
+            stream.synchronize().expect_err("the stream is gone");
+            event.record(&stream).expect_err("the event is gone");
+            library
+                .kernel::<(&mut [u32], u32, u32)>("fill")
+                .map(drop)
+                .expect_err("the library is gone");
+            let reports = reports();
+            let (buffer, error) = buffer
+                .close()
+                .expect_err("the memory is freed")
+                .into_parts();
+            assert!(error.function().is_some(), "{error}");
+            drop((buffer, event, library, pinned));
+            let after = taken(&reports);
+            assert_eq!(after.len(), 4, "each is reported once: {after:#?}");
+            drop(stream);
+            assert_eq!(taken(&reports).len(), 1, "the stream is reported once");
+            set_drop_observer(None);
             Ok(())
-        },
-    )?;
+        })?;
+        Ok(())
+    })?;
     Ok(())
 }
 
@@ -308,7 +305,7 @@ fn destroyed_context_fails() -> TestResult {
         // The driver's behavior for the streams of such a context is not documented.
         return Ok(());
     }
-    in_new_process("process::destroyed_context_fails", || -> TestResult {
+    in_new_process(|| -> TestResult {
         on_driver(|test| -> TestResult {
             test.may_leak();
             let context = test.device().create_context(ContextOptions::new())?;
@@ -364,9 +361,9 @@ fn destroyed_context_fails() -> TestResult {
 #[test]
 fn deinitialized_driver_fails() -> TestResult {
     if uses_cuda() {
-        return Ok(());
+        return skip("needs the simulator");
     }
-    in_new_process("process::deinitialized_driver_fails", || -> TestResult {
+    in_new_process(|| -> TestResult {
         on_incomplete_simulator(Config::new(), |test| -> TestResult {
             let simulator = test.simulator().ok_or("not a simulator")?;
             let mut fixture = Fixture::new(test);

@@ -9,8 +9,8 @@ use curium_tests::{TestDriver, TestResult, driver_test, simulator_test};
 #[driver_test]
 fn profiler_is_started_and_stopped_once(test: &TestDriver) -> TestResult {
     let context = test.context();
-    let profiling = test.assert_calls(Function::cuProfilerStart, 1, || Profiling::start(&context));
-    let profiling = profiling?;
+    let profiling =
+        test.assert_calls(Function::cuProfilerStart, 1, || Profiling::start(&context))?;
     test.assert_calls(Function::cuProfilerStop, 1, || profiling.close())?;
     let profiling = Profiling::start(&context)?;
     test.assert_calls(Function::cuProfilerStop, 1, || drop(profiling));

@@ -9,7 +9,7 @@ use curium_driver::{
 use curium_memory::{DeviceBuffer, PinnedBuffer, PinnedFlags, UnifiedBuffer};
 use curium_sim::{Config, Fault, Simulator};
 use curium_sys::CUresult;
-use curium_tests::{TestResult, kernels, uses_cuda};
+use curium_tests::{TestResult, kernels, skip, uses_cuda};
 use parking_lot::Mutex;
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Level, Metadata, Subscriber};
@@ -61,7 +61,7 @@ fn drop_while_failing<T>(
 #[test]
 fn failed_drop_is_reported_once() {
     if uses_cuda() {
-        return;
+        return skip("needs the simulator");
     }
     let context = |driver: &Driver| driver.device(0)?.primary_context();
     let stream = |driver: &Driver| context(driver)?.stream();
@@ -91,7 +91,7 @@ fn failed_drop_is_reported_once() {
 #[test]
 fn failed_drop_names_its_handle() {
     if uses_cuda() {
-        return;
+        return skip("needs the simulator");
     }
     let context = |driver: &Driver| driver.device(1)?.primary_context();
     let stream = |driver: &Driver| context(driver)?.stream();
@@ -172,7 +172,7 @@ fn failed_drop_names_its_handle() {
 #[test]
 fn failed_context_names_a_device() -> TestResult {
     if uses_cuda() {
-        return Ok(());
+        return skip("needs the simulator");
     }
     let simulator = Simulator::new(two_devices())?;
     let driver = simulator.driver::<Driver>()?;
@@ -206,7 +206,7 @@ fn failed_context_names_a_device() -> TestResult {
 #[test]
 fn observer_may_panic_in_a_drop() -> TestResult {
     if uses_cuda() {
-        return Ok(());
+        return skip("needs the simulator");
     }
     let _turn = TURN.lock();
     let simulator = Simulator::new(Config::new())?;
@@ -259,7 +259,7 @@ impl Subscriber for Panicking {
 #[test]
 fn subscriber_may_panic_in_a_drop() {
     if uses_cuda() {
-        return;
+        return skip("needs the simulator");
     }
     let panics = Arc::new(AtomicUsize::new(0));
     // `tracing` misses the first event of a place in the code that another thread meets at the same time.
@@ -280,7 +280,7 @@ fn subscriber_may_panic_in_a_drop() {
 #[test]
 fn late_drop_is_silent() -> TestResult {
     if uses_cuda() {
-        return Ok(());
+        return skip("needs the simulator");
     }
     let simulator = Simulator::new(Config::new())?;
     // SAFETY: the simulator implements the driver's functions; after its end they return an error.

@@ -95,31 +95,28 @@ fn assert_context_is_lost(
 
 #[test]
 fn out_of_bounds_ends_the_context() -> TestResult {
-    in_own_process(
-        "sticky::out_of_bounds_ends_the_context",
-        || -> TestResult {
-            on_driver(|test| -> TestResult {
-                let stream = test.stream();
-                let write_at = faulty::<(&mut [u32], u64, u32)>(test, "write_at")?;
-                let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 4)?;
-                // SAFETY: the kernel writes out of bounds at a distance that the device detects: no memory of this program
-                // is changed.
-                let launched = unsafe {
-                    write_at.launch(&stream, LaunchConfig::new(1, 1), (&mut buffer, 1 << 42, 1))
-                };
-                launched?;
-                assert_context_is_lost(test, buffer, CUresult::CUDA_ERROR_ILLEGAL_ADDRESS)?;
-                Ok(())
-            })?;
+    in_own_process(|| -> TestResult {
+        on_driver(|test| -> TestResult {
+            let stream = test.stream();
+            let write_at = faulty::<(&mut [u32], u64, u32)>(test, "write_at")?;
+            let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 4)?;
+            // SAFETY: the kernel writes out of bounds at a distance that the device detects: no memory of this program
+            // is changed.
+            let launched = unsafe {
+                write_at.launch(&stream, LaunchConfig::new(1, 1), (&mut buffer, 1 << 42, 1))
+            };
+            launched?;
+            assert_context_is_lost(test, buffer, CUresult::CUDA_ERROR_ILLEGAL_ADDRESS)?;
             Ok(())
-        },
-    )?;
+        })?;
+        Ok(())
+    })?;
     Ok(())
 }
 
 #[test]
 fn misaligned_ends_the_context() -> TestResult {
-    in_own_process("sticky::misaligned_ends_the_context", || -> TestResult {
+    in_own_process(|| -> TestResult {
         on_driver(|test| -> TestResult {
             let stream = test.stream();
             let write = faulty::<(&mut [u8], u32)>(test, "write_misaligned")?;
@@ -137,7 +134,7 @@ fn misaligned_ends_the_context() -> TestResult {
 
 #[test]
 fn trap_ends_the_context() -> TestResult {
-    in_own_process("sticky::trap_ends_the_context", || -> TestResult {
+    in_own_process(|| -> TestResult {
         on_driver(|test| -> TestResult {
             let stream = test.stream();
             let trap = faulty::<(u32,)>(test, "trap")?;

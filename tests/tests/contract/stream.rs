@@ -164,8 +164,7 @@ fn stream_keeps_its_context_and_driver(test: &TestDriver) -> TestResult {
     let stream = test
         .driver()
         .device(0)
-        .and_then(|device| device.primary_context()?.stream());
-    let stream = stream?;
+        .and_then(|device| device.primary_context()?.stream())?;
     stream.context().synchronize()?;
     assert!(!stream.as_raw().is_null());
     assert_eq!(stream.driver().version(), test.driver().version());

@@ -28,7 +28,7 @@ fn use_default(test: &TestDriver, make: impl FnOnce() -> Stream) -> TestResult {
     stream.synchronize()?;
     drop(buffer);
     test.assert_calls(Function::cuStreamDestroy_v2, 0, || drop(stream));
-    stack.assert_unchanged();
+    stack.assert_unchanged("the work");
     Ok(())
 }
 

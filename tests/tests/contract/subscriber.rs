@@ -46,8 +46,8 @@ impl Subscriber for Panicking {
 }
 
 /// Runs a test in a process whose subscriber panics: a panic that is not caught ends the process.
-fn with_panicking_subscriber(name: &str, test: fn(&TestDriver) -> Result) -> TestResult {
-    in_new_process(&format!("subscriber::{name}"), || {
+fn with_panicking_subscriber(test: fn(&TestDriver) -> Result) -> TestResult {
+    in_new_process(|| {
         tracing::subscriber::set_global_default(Panicking)?;
         on_simulator(Config::new(), |driver, _| {
             test(driver)?;
@@ -58,7 +58,7 @@ fn with_panicking_subscriber(name: &str, test: fn(&TestDriver) -> Result) -> Tes
 
 #[test]
 fn panic_in_a_host_node() -> TestResult {
-    with_panicking_subscriber("panic_in_a_host_node", |test| {
+    with_panicking_subscriber(|test| {
         let stream = test.stream();
         let mut graph = Graph::new(&test.context())?;
         graph.add_host(&[], || panic!("this panic is part of the test"))?;
@@ -79,7 +79,7 @@ impl Drop for PanicsOnDrop {
 
 #[test]
 fn panic_in_a_user_object() -> TestResult {
-    with_panicking_subscriber("panic_in_a_user_object", |test| {
+    with_panicking_subscriber(|test| {
         let mut graph = Graph::new(&test.context())?;
         graph.retain_object(&UserObject::new(test.driver(), PanicsOnDrop)?)?;
         Ok(())
@@ -104,7 +104,7 @@ fn resolved<T>(future: impl Future<Output = T>) -> Result<T> {
 
 #[test]
 fn panic_in_a_host_function() -> TestResult {
-    with_panicking_subscriber("panic_in_a_host_function", |test| {
+    with_panicking_subscriber(|test| {
         let stream = test.stream();
         let panicking = stream.launch_host_function(|| panic!("this panic is part of the test"))?;
         assert!(resolved::<curium_driver::Result<()>>(panicking)?.is_err());
@@ -117,7 +117,7 @@ fn panic_in_a_host_function() -> TestResult {
 
 #[test]
 fn panic_at_a_group_end() -> TestResult {
-    with_panicking_subscriber("panic_at_a_group_end", |test| {
+    with_panicking_subscriber(|test| {
         let stream = test.stream();
         let nccl = nccl();
         let id = UniqueId::new(&nccl)?;

@@ -234,7 +234,7 @@ fn kernel_writes_pool_memory_on_the_peer(
 /// A kernel that uses plain memory of a device without access fails.
 #[test]
 fn kernel_needs_peer_access() -> TestResult {
-    in_own_process("two_devices::kernel_needs_peer_access", || -> TestResult {
+    in_own_process(|| -> TestResult {
         with_streams(|driver, here, there| -> TestResult {
             let plain = DeviceBuffer::<u32, _>::zeroed_in(here, LEN, SyncAlloc)?;
             here.synchronize()?;

@@ -24,12 +24,10 @@ const BYTES: usize = 1 << 20;
 
 /// Runs the two halves of a test in two processes, each with its own driver.
 fn with_drivers(
-    name: &str,
     first: impl FnOnce(&TestDriver, &Context, &mut Peer) -> TestResult,
     second: impl FnOnce(&TestDriver, &Context, &mut Peer) -> TestResult,
 ) -> TestResult {
     in_two_processes(
-        name,
         |peer| on_two_devices(|driver| first(driver, &driver.context(), peer)),
         |peer| {
             on_two_devices(|driver| {
@@ -137,7 +135,7 @@ fn both_processes_write_memory() -> TestResult {
         Ok(())
     }
 
-    with_drivers("two_processes::both_processes_write_memory", first, second)
+    with_drivers(first, second)
 }
 
 #[test]
@@ -190,7 +188,7 @@ fn stream_waits_for_a_process() -> TestResult {
         Ok(())
     }
 
-    with_drivers("two_processes::stream_waits_for_a_process", first, second)
+    with_drivers(first, second)
 }
 
 /// A pool is imported by its descriptor and its memory by name.
@@ -231,7 +229,7 @@ fn pool_is_imported() -> TestResult {
         Ok(())
     }
 
-    with_drivers("two_processes::pool_is_imported", first, second)
+    with_drivers(first, second)
 }
 
 /// Maps memory for the device of a context.
@@ -275,5 +273,5 @@ fn both_processes_map_memory() -> TestResult {
         Ok(())
     }
 
-    with_drivers("two_processes::both_processes_map_memory", first, second)
+    with_drivers(first, second)
 }

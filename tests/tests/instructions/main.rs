@@ -219,7 +219,7 @@ fn form_names_are_unique() {
 #[test]
 fn modules_for_the_assembler() -> TestResult {
     let Some(folder) = std::env::var_os("CURIUM_INSTRUCTION_PTX").map(PathBuf::from) else {
-        return Ok(());
+        return curium_tests::skip("`CURIUM_INSTRUCTION_PTX` is not set");
     };
     for family in families() {
         for form in &family.forms {

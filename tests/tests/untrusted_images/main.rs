@@ -30,9 +30,8 @@ type Fill = (&'static mut [u32], u32, u32);
 
 #[test]
 fn damaged_images_crash_nothing() -> TestResult {
-    let name = "damaged_images_crash_nothing";
     let portions = IMAGES / PORTION;
-    let outcomes = outcomes_of_processes(name, portions as usize, "", |number, _| {
+    let outcomes = outcomes_of_processes(portions as usize, "", |number, _| {
         let start = number as u64 * PORTION;
         on_driver(|test| load_by_safe_code(test, start..start + PORTION))
     })?;
@@ -48,18 +47,14 @@ fn damaged_images_crash_nothing() -> TestResult {
 /// Demonstrates that loading such images requires `unsafe`: some of them crash the process.
 #[test]
 fn damaged_images_crash_drivers() -> TestResult {
-    let name = "damaged_images_crash_drivers";
     if !uses_cuda() {
-        tell(&format!(
-            "SKIPPED {name}: the simulator has no machine code"
-        ))?;
-        return Ok(());
+        return curium_tests::skip("the simulator has no machine code");
     }
     let begin = Instant::now();
     let mut next = 0;
     let mut crashed = Vec::new();
     while next < IMAGES && begin.elapsed() < PATIENCE {
-        let outcome = outcome_of_new_process(name, &next.to_string(), |start| {
+        let outcome = outcome_of_new_process(&next.to_string(), |start| {
             let start = start.parse()?;
             on_driver(|test| load_by_unsafe_code(test, start..IMAGES))
         });

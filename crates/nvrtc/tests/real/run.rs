@@ -145,8 +145,7 @@ fn declared_kernels_run() -> TestResult {
             let device = driver.device(0)?;
             let stream = device.primary_context()?.stream()?;
             let options = options(nvrtc, &device)?;
-            let kernels = Scaling::from_program(&Scaling::program(), nvrtc, &device, &options);
-            let kernels = kernels?;
+            let kernels = Scaling::from_program(&Scaling::program(), nvrtc, &device, &options)?;
             let mut x = DeviceBuffer::from_slice(&stream, &[1.0_f32, 2.0])?;
             let config = LaunchConfig::for_elements(2);
             // SAFETY: the kernels guard their index with the length of the buffer.
@@ -188,8 +187,7 @@ fn declared_kernels_are_safe() -> TestResult {
             let options = options(nvrtc, &device)?.with_macro("UNUSED");
             // SAFETY: the options do not change the kernel.
             let kernels =
-                unsafe { Harmless::from_program(&Harmless::program(), nvrtc, &device, &options) };
-            let kernels = kernels?;
+                unsafe { Harmless::from_program(&Harmless::program(), nvrtc, &device, &options) }?;
             kernels
                 .nothing
                 .launch(&stream, LaunchConfig::new(1, 1), (1.0,))?;

@@ -33,8 +33,7 @@ fn egl_image_is_an_array() -> TestResult {
             GL_TEXTURE_2D,
             client,
             &[egl::ATTRIB_NONE],
-        );
-        let image = image?;
+        )?;
         let texture = gl.texture_from_image(image)?;
         gl.write(texture, (64, 32), &texels(0, 5));
         gl.finish();
@@ -45,8 +44,7 @@ fn egl_image_is_an_array() -> TestResult {
                 image.as_ptr(),
                 GraphicsFlags::empty(),
             )
-        };
-        let resource = resource?;
+        }?;
         let array = array(test, &resource);
         assert_eq!(array.to_vec()?, texels(0, 5));
         array.copy_from_slice(&texels(0, 99))?;
@@ -78,8 +76,7 @@ fn event_completes_with_the_fence() -> TestResult {
         let sync = unsafe {
             egl.instance
                 .create_sync(egl.display, SYNC_FENCE, &[egl::ATTRIB_NONE])
-        };
-        let sync = sync?;
+        }?;
         gl.finish();
         // SAFETY: the fence lives until the event is complete.
         let event =

@@ -87,11 +87,9 @@ fn egl_stream_frames_are_returned() -> TestResult {
         let frames = EglStream::new(egl);
         let location = Some(EglLocation::Video);
         // SAFETY: the stream has no consumer, and outlives the connection.
-        let consumer = unsafe { EglConsumer::connect(&test.context(), frames.raw, location) };
-        let mut consumer = consumer?;
+        let mut consumer = unsafe { EglConsumer::connect(&test.context(), frames.raw, location) }?;
         // SAFETY: the stream has no producer, and outlives the connection.
-        let producer = unsafe { EglProducer::connect(&test.context(), frames.raw, (64, 32)) };
-        let mut producer = producer?;
+        let mut producer = unsafe { EglProducer::connect(&test.context(), frames.raw, (64, 32)) }?;
         let error = consumer
             .acquire(&stream, Some(Duration::from_millis(1)))
             .map(drop)

@@ -84,8 +84,7 @@ fn texture_is_a_mipmapped_array() -> TestResult {
         let mapped = GraphicsResource::map(&mut resources, &stream)?;
         let raw = mapped.mipmapped_array(0)?;
         // SAFETY: the array has three levels and lives until it is unmapped, and OpenGL does not access it until then.
-        let array = unsafe { MipmappedArray::<[u8; 4]>::borrow_raw(&stream, raw, 3) };
-        let array = array?;
+        let array = unsafe { MipmappedArray::<[u8; 4]>::borrow_raw(&stream, raw, 3) }?;
         assert_eq!(
             (array.shape(), array.levels()),
             (ArrayShape::new_2d(WIDTH, HEIGHT), 3)

@@ -16,19 +16,15 @@ mod image;
 mod opengl;
 mod vulkan;
 
-use curium_tests::{TestDriver, TestResult, on_driver, uses_cuda};
+use curium_tests::{TestDriver, TestResult, on_driver, skip, uses_cuda};
 
 /// Runs a test on this machine's driver with the interface that `open` opens.
-#[expect(
-    clippy::print_stdout,
-    reason = "the output of the tests lists those that were skipped"
-)]
 fn on_hardware<I>(
     open: impl FnOnce(&TestDriver) -> Result<I, String>,
     test: impl FnOnce(&TestDriver, &I) -> TestResult,
 ) -> TestResult {
     if !uses_cuda() {
-        return Ok(());
+        return skip("needs a GPU");
     }
     on_driver(|driver| match open(driver) {
         Ok(interface) => test(driver, &interface),
@@ -36,8 +32,7 @@ fn on_hardware<I>(
             let is_required =
                 std::env::var_os("CURIUM_TEST_GRAPHICS").is_some_and(|value| value == "required");
             assert!(!is_required, "the interface cannot be opened: {reason}");
-            println!("skipped: {reason}");
-            Ok(())
+            skip(&reason)
         }
     })
 }

@@ -37,8 +37,7 @@ fn tile_memory(test: &TestDriver) -> TestResult<PhysicalMemory> {
 fn sparse_array_is_resident_in_mapped_tiles(test: &TestDriver) -> TestResult {
     let stream = test.stream();
     let memory = tile_memory(test)?;
-    let array = Array::<f32>::new(&stream, ArrayShape::new_2d(256, 256), ArrayFlags::SPARSE);
-    let array = array?;
+    let array = Array::<f32>::new(&stream, ArrayShape::new_2d(256, 256), ArrayFlags::SPARSE)?;
     let properties = array.sparse_properties()?;
     let [width, height, depth] = properties.tile;
     assert_eq!(width * height * depth * 4, 64 << 10, "a tile has 64 KiB");
@@ -159,8 +158,7 @@ fn sparse_mipmap_level_is_mapped_by_number(test: &TestDriver) -> TestResult {
     let stream = test.stream();
     let memory = tile_memory(test)?;
     let array =
-        MipmappedArray::<u32>::new(&stream, ArrayShape::new_2d(512, 512), 4, ArrayFlags::SPARSE);
-    let array = array?;
+        MipmappedArray::<u32>::new(&stream, ArrayShape::new_2d(512, 512), 4, ArrayFlags::SPARSE)?;
     let properties = array.sparse_properties()?;
     assert!(properties.tail_first_level > 1, "{properties:?}");
     let memory = Some(TileMemory {

@@ -131,8 +131,7 @@ fn calls_with_handles_need_no_current_context(test: &TestDriver) -> TestResult {
 /// A primary context ends with its last release and is revived by the next retention.
 #[test]
 fn primary_context_is_revived_by_retention() {
-    let name = "behavior::context::primary_context_is_revived_by_retention";
-    in_own_process(name, || {
+    in_own_process(|| {
         on_driver(|test| {
             let driver = test.driver();
             let device = test.device().as_raw();
@@ -211,8 +210,7 @@ fn destroyed_context_stays_current_but_unusable(test: &TestDriver) {
 /// Objects of a destroyed context are refused each with its code.
 #[test]
 fn destroyed_context_refuses_its_objects() -> TestResult {
-    let name = "behavior::context::destroyed_context_refuses_its_objects";
-    in_own_process(name, || -> TestResult {
+    in_own_process(|| -> TestResult {
         on_driver(|test| -> TestResult {
             let stream = test.stream();
             let mut event = ptr::null_mut();
@@ -295,8 +293,7 @@ fn stream_waits_across_contexts_without_timing(test: &TestDriver) -> TestResult 
 /// the memory, which corrupts the context and thus the process.
 #[test]
 fn foreign_memory_is_freed_and_filled() {
-    let name = "behavior::context::foreign_memory_is_freed_and_filled";
-    in_own_process(name, || {
+    in_own_process(|| {
         on_driver(|test| {
             let current = test.context();
             let mut freed = 0;

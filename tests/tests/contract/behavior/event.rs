@@ -97,7 +97,7 @@ fn event_for_other_processes_must_be_without_timing(test: &TestDriver) {
 
 #[test]
 fn event_is_destroyed_once() {
-    in_own_process("behavior::event::event_is_destroyed_once", || {
+    in_own_process(|| {
         on_driver(|test| {
             in_context(test, |driver| {
                 let event = create(driver, 0);

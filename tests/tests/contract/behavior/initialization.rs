@@ -20,8 +20,8 @@ macro_rules! direct {
 }
 
 /// Runs a test with a driver that has not been initialized.
-fn with_fresh_driver(name: &str, test: impl FnOnce(&Api)) {
-    in_own_process(name, || {
+fn with_fresh_driver(test: impl FnOnce(&Api)) {
+    in_own_process(|| {
         if uses_cuda() {
             test(&Api::load().expect("CURIUM_TEST_DRIVER=cuda needs a driver"));
         } else {
@@ -34,8 +34,7 @@ fn with_fresh_driver(name: &str, test: impl FnOnce(&Api)) {
 /// Calls before initialization are refused but for a few.
 #[test]
 fn most_calls_fail_before_initialization() {
-    let name = "behavior::initialization::most_calls_fail_before_initialization";
-    with_fresh_driver(name, |api| {
+    with_fresh_driver(|api| {
         let mut number = 0;
         let mut address = 0;
         let mut context = ptr::null_mut();
@@ -161,8 +160,7 @@ fn function_lookup_takes_base_name_and_version(test: &TestDriver) {
 /// A process that has not initialized CUDA has no state, and one that does not exist is another error.
 #[test]
 fn process_state_follows_initialization() {
-    let name = "behavior::initialization::process_state_follows_initialization";
-    with_fresh_driver(name, |api| {
+    with_fresh_driver(|api| {
         let own = i32::try_from(std::process::id()).expect("process numbers are positive");
         let mut state = CUprocessState(u32::MAX);
         for (process, code) in [

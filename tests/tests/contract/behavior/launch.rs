@@ -190,95 +190,89 @@ fn leave(test: &TestDriver) {
 
 #[test]
 fn calls_without_a_context_work_after_a_sticky_error() {
-    in_own_process(
-        "behavior::launch::calls_without_a_context_work_after_a_sticky_error",
-        || {
-            on_driver(|test| {
-                let driver = test.driver();
-                let device = test.device().as_raw();
-                let mut context = ptr::null_mut();
-                assert_eq!(
-                    returned!(driver, cuDevicePrimaryCtxRetain(&raw mut context, device)),
-                    OK
-                );
-                assert_eq!(returned!(driver, cuCtxSetCurrent(context)), OK);
-                let mut address = 0;
-                let mut number = 0;
-                let mut kind = 0_u32;
-                assert_eq!(returned!(driver, cuMemAlloc_v2(&raw mut address, 64)), OK);
-                let mut event = ptr::null_mut();
-                let mut stream = ptr::null_mut();
-                assert_eq!(returned!(driver, cuEventCreate(&raw mut event, 0)), OK);
-                assert_eq!(returned!(driver, cuStreamCreate(&raw mut stream, 1)), OK);
-                let mut index = 1_u64 << 42;
-                let mut value = 1_u32;
-                let mut arguments = [
-                    (&raw mut address).cast(),
-                    (&raw mut index).cast(),
-                    (&raw mut value).cast(),
-                ];
-                let lost = CUresult::CUDA_ERROR_ILLEGAL_ADDRESS;
-                assert_eq!(fail(test, "write_at", &mut arguments), lost);
-                let output = (&raw mut kind).cast();
-                let attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
-                assert_eq!(super::current(driver), context);
-                assert_eq!(returned!(driver, cuCtxGetDevice(&raw mut number)), OK);
-                let warp = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE;
-                assert_eq!(
-                    returned!(driver, cuDeviceGetAttribute(&raw mut number, warp, device)),
-                    OK
-                );
-                assert_eq!(
-                    returned!(driver, cuPointerGetAttribute(output, attribute, address)),
-                    OK
-                );
-                let mut other = 0;
-                assert_eq!(returned!(driver, cuMemAlloc_v2(&raw mut other, 64)), lost);
-                assert_eq!(returned!(driver, cuMemFree_v2(address)), lost);
-                assert_eq!(returned!(driver, cuEventDestroy_v2(event)), lost);
-                assert_eq!(returned!(driver, cuStreamDestroy_v2(stream)), lost);
-                assert_eq!(returned!(driver, cuDevicePrimaryCtxRelease_v2(device)), OK);
-                assert_eq!(returned!(driver, cuDevicePrimaryCtxReset_v2(device)), OK);
-                leave(test);
-            });
-        },
-    );
+    in_own_process(|| {
+        on_driver(|test| {
+            let driver = test.driver();
+            let device = test.device().as_raw();
+            let mut context = ptr::null_mut();
+            assert_eq!(
+                returned!(driver, cuDevicePrimaryCtxRetain(&raw mut context, device)),
+                OK
+            );
+            assert_eq!(returned!(driver, cuCtxSetCurrent(context)), OK);
+            let mut address = 0;
+            let mut number = 0;
+            let mut kind = 0_u32;
+            assert_eq!(returned!(driver, cuMemAlloc_v2(&raw mut address, 64)), OK);
+            let mut event = ptr::null_mut();
+            let mut stream = ptr::null_mut();
+            assert_eq!(returned!(driver, cuEventCreate(&raw mut event, 0)), OK);
+            assert_eq!(returned!(driver, cuStreamCreate(&raw mut stream, 1)), OK);
+            let mut index = 1_u64 << 42;
+            let mut value = 1_u32;
+            let mut arguments = [
+                (&raw mut address).cast(),
+                (&raw mut index).cast(),
+                (&raw mut value).cast(),
+            ];
+            let lost = CUresult::CUDA_ERROR_ILLEGAL_ADDRESS;
+            assert_eq!(fail(test, "write_at", &mut arguments), lost);
+            let output = (&raw mut kind).cast();
+            let attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
+            assert_eq!(super::current(driver), context);
+            assert_eq!(returned!(driver, cuCtxGetDevice(&raw mut number)), OK);
+            let warp = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE;
+            assert_eq!(
+                returned!(driver, cuDeviceGetAttribute(&raw mut number, warp, device)),
+                OK
+            );
+            assert_eq!(
+                returned!(driver, cuPointerGetAttribute(output, attribute, address)),
+                OK
+            );
+            let mut other = 0;
+            assert_eq!(returned!(driver, cuMemAlloc_v2(&raw mut other, 64)), lost);
+            assert_eq!(returned!(driver, cuMemFree_v2(address)), lost);
+            assert_eq!(returned!(driver, cuEventDestroy_v2(event)), lost);
+            assert_eq!(returned!(driver, cuStreamDestroy_v2(stream)), lost);
+            assert_eq!(returned!(driver, cuDevicePrimaryCtxRelease_v2(device)), OK);
+            assert_eq!(returned!(driver, cuDevicePrimaryCtxReset_v2(device)), OK);
+            leave(test);
+        });
+    });
 }
 
 /// Arguments that are longer than the parameters are more than a launch has.
 #[test]
 fn oversized_argument_buffer_is_refused() -> TestResult {
-    in_own_process(
-        "behavior::launch::oversized_argument_buffer_is_refused",
-        || -> TestResult {
-            on_driver(|test| -> TestResult {
-                in_context(test, |driver| -> TestResult {
-                    let (module, function) = loaded(driver)?;
-                    let bytes = [0_u8; 8192];
-                    let mut size = 8192_usize;
-                    let mark = |mark: usize| ptr::without_provenance_mut::<c_void>(mark);
-                    let begin = bytes.as_ptr().cast_mut().cast();
-                    let mut extra = [mark(1), begin, mark(2), (&raw mut size).cast(), mark(0)];
-                    let code = launch(
-                        driver,
-                        function,
-                        &RIGHT,
-                        (ptr::null_mut(), extra.as_mut_ptr()),
-                    );
-                    assert_eq!(code, CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
-                    assert_eq!(
-                        returned!(driver, cuCtxSynchronize()),
-                        OK,
-                        "nothing was launched"
-                    );
-                    assert_eq!(returned!(driver, cuModuleUnload(module)), OK);
-                    Ok(())
-                })?;
+    in_own_process(|| -> TestResult {
+        on_driver(|test| -> TestResult {
+            in_context(test, |driver| -> TestResult {
+                let (module, function) = loaded(driver)?;
+                let bytes = [0_u8; 8192];
+                let mut size = 8192_usize;
+                let mark = |mark: usize| ptr::without_provenance_mut::<c_void>(mark);
+                let begin = bytes.as_ptr().cast_mut().cast();
+                let mut extra = [mark(1), begin, mark(2), (&raw mut size).cast(), mark(0)];
+                let code = launch(
+                    driver,
+                    function,
+                    &RIGHT,
+                    (ptr::null_mut(), extra.as_mut_ptr()),
+                );
+                assert_eq!(code, CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
+                assert_eq!(
+                    returned!(driver, cuCtxSynchronize()),
+                    OK,
+                    "nothing was launched"
+                );
+                assert_eq!(returned!(driver, cuModuleUnload(module)), OK);
                 Ok(())
             })?;
             Ok(())
-        },
-    )?;
+        })?;
+        Ok(())
+    })?;
     Ok(())
 }
 
@@ -303,18 +297,15 @@ fn write_beyond(test: &TestDriver) -> CUresult {
 /// A write past the allocation within its 2 MiB is detected by the simulator only.
 #[test]
 fn write_in_allocation_granularity_passes_on_gpu() {
-    in_own_process(
-        "behavior::launch::write_in_allocation_granularity_passes_on_gpu",
-        || {
-            on_driver(|test| {
-                let primary = test.context();
-                let noticed = write_beyond(test) == CUresult::CUDA_ERROR_ILLEGAL_ADDRESS;
-                assert_eq!(noticed, !uses_cuda());
-                leave(test);
-                drop(primary);
-            });
-        },
-    );
+    in_own_process(|| {
+        on_driver(|test| {
+            let primary = test.context();
+            let noticed = write_beyond(test) == CUresult::CUDA_ERROR_ILLEGAL_ADDRESS;
+            assert_eq!(noticed, !uses_cuda());
+            leave(test);
+            drop(primary);
+        });
+    });
 }
 
 /// Initial limits are those of hardware and stacks are rounded up.

@@ -5,7 +5,7 @@ use std::ptr;
 
 use curium_driver::{Driver, Function};
 use curium_sys::{CUjit_option, CUresult};
-use curium_tests::{TestDriver, TestResult, driver_test, in_own_process, on_driver};
+use curium_tests::{TestDriver, TestResult, driver_test, in_own_process, on_driver, skip};
 
 use super::{INVALID_HANDLE, INVALID_VALUE, NOT_FOUND, OK, in_context, loaded};
 
@@ -97,8 +97,7 @@ fn unknown_images_are_distinguished_from_invalid_code(test: &TestDriver) -> Test
 fn error_in_ptx_is_logged_with_its_line(test: &TestDriver) -> TestResult {
     let text = CString::new(format!(
         "{HEADER}.visible .entry k()\n{{\n  nonsense.u32 %r1;\n}}\n"
-    ));
-    let text = text?;
+    ))?;
     let mut log = [0_u8; 2048];
     let mut module = ptr::null_mut();
     let mut options = [
@@ -153,7 +152,7 @@ fn unknown_names_are_not_found_in_a_module(test: &TestDriver) -> TestResult {
 #[driver_test]
 fn parameters_are_described_up_to_the_last(test: &TestDriver) -> TestResult {
     if !test.driver().has(Function::cuFuncGetParamInfo) {
-        return Ok(());
+        return skip("the driver lacks cuFuncGetParamInfo");
     }
     in_context(test, |driver| -> TestResult {
         let (module, function) = loaded(driver)?;
@@ -182,20 +181,17 @@ fn parameters_are_described_up_to_the_last(test: &TestDriver) -> TestResult {
 
 #[test]
 fn module_is_unloaded_once() -> TestResult {
-    in_own_process(
-        "behavior::module::module_is_unloaded_once",
-        || -> TestResult {
-            on_driver(|test| -> TestResult {
-                in_context(test, |driver| -> TestResult {
-                    let (module, _) = loaded(driver)?;
-                    assert_eq!(returned!(driver, cuModuleUnload(module)), OK);
-                    assert_eq!(returned!(driver, cuModuleUnload(module)), INVALID_HANDLE);
-                    Ok(())
-                })?;
+    in_own_process(|| -> TestResult {
+        on_driver(|test| -> TestResult {
+            in_context(test, |driver| -> TestResult {
+                let (module, _) = loaded(driver)?;
+                assert_eq!(returned!(driver, cuModuleUnload(module)), OK);
+                assert_eq!(returned!(driver, cuModuleUnload(module)), INVALID_HANDLE);
                 Ok(())
             })?;
             Ok(())
-        },
-    )?;
+        })?;
+        Ok(())
+    })?;
     Ok(())
 }

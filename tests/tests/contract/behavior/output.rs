@@ -142,9 +142,7 @@ fn print_in_turn(test: &TestDriver) {
 
 #[test]
 fn printf_appears_when_its_kernel_ends() {
-    let name = "behavior::output::printf_appears_when_its_kernel_ends";
     with_output_of_new_process(
-        name,
         || on_driver(print_in_turn),
         |output, _| {
             let lines = output
@@ -183,9 +181,7 @@ fn print_between_c_lines(test: &TestDriver) {
 
 #[test]
 fn printf_is_in_order_with_c_output() {
-    let name = "behavior::output::printf_is_in_order_with_c_output";
     with_output_of_new_process(
-        name,
         || on_driver(print_between_c_lines),
         |output, _| {
             let lines = output
@@ -204,7 +200,6 @@ fn printf_is_in_order_with_c_output() {
 /// A failed assertion is an error of the first wait with a line for each thread.
 #[test]
 fn failed_assertion_prints_a_line_per_thread() {
-    let name = "behavior::output::failed_assertion_prints_a_line_per_thread";
     let fail = |test: &TestDriver| {
         let driver = test.driver();
         let context = test.context();
@@ -219,7 +214,6 @@ fn failed_assertion_prints_a_line_per_thread() {
         }
     };
     with_output_of_new_process(
-        name,
         || on_driver(fail),
         |_, errors| {
             for thread in 0..3 {
@@ -239,7 +233,6 @@ fn printf_appears_although_the_kernel_fails() {
         // The driver does not document when the output of a kernel that fails appears.
         return;
     }
-    let name = "behavior::output::printf_appears_although_the_kernel_fails";
     fn fail(test: &TestDriver) {
         in_context(test, |driver| {
             let (_, traps) = speaker(driver, "prints_and_traps");
@@ -262,7 +255,6 @@ fn printf_appears_although_the_kernel_fails() {
     }
 
     with_output_of_new_process(
-        name,
         || {
             on_simulator(Config::new().with_checks(Checks::Quiet), |test, _| {
                 fail(test);

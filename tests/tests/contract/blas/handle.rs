@@ -24,40 +24,37 @@ unsafe extern "C" fn fail_lt(_: cublasLtHandle_t) -> cublasStatus_t {
 /// A failure of the library to destroy a handle is reported.
 #[test]
 fn failed_handle_destruction_is_reported() -> TestResult {
-    in_new_process(
-        "blas::handle::failed_handle_destruction_is_reported",
-        || -> TestResult {
-            on_simulator(Config::new(), |test, _| -> TestResult {
-                let reports = Arc::new(Mutex::new(Vec::new()));
-                let sink = Arc::clone(&reports);
-                set_drop_observer(Some(Arc::new(move |error: &curium_driver::Error| {
-                    sink.lock().push(error.to_string());
-                })));
-                let mut api = copy_of(curium_sim_libraries::cublas().api());
-                api.cublasDestroy_v2 = Some(fail);
-                // SAFETY: the functions are those of the simulated library, and one that fails.
-                let library = unsafe { CuBlas::from_api(api) }?;
-                drop(Blas::new(&library, &test.stream())?);
-                let mut api = copy_of(curium_sim_libraries::cublaslt().api());
-                api.cublasLtDestroy = Some(fail_lt);
-                // SAFETY: the functions are those of the simulated library, and one that fails.
-                let library = unsafe { CuBlasLt::from_api(api) }?;
-                drop(BlasLt::new(&library, &test.context())?);
-                let reports = std::mem::take(&mut *reports.lock());
-                assert_eq!(reports.len(), 2, "{reports:?}");
-                assert!(
-                    reports[0].contains("cublasDestroy_v2: failed"),
-                    "{reports:?}"
-                );
-                assert!(
-                    reports[1].contains("cublasLtDestroy: failed"),
-                    "{reports:?}"
-                );
-                Ok(())
-            })?;
+    in_new_process(|| -> TestResult {
+        on_simulator(Config::new(), |test, _| -> TestResult {
+            let reports = Arc::new(Mutex::new(Vec::new()));
+            let sink = Arc::clone(&reports);
+            set_drop_observer(Some(Arc::new(move |error: &curium_driver::Error| {
+                sink.lock().push(error.to_string());
+            })));
+            let mut api = copy_of(curium_sim_libraries::cublas().api());
+            api.cublasDestroy_v2 = Some(fail);
+            // SAFETY: the functions are those of the simulated library, and one that fails.
+            let library = unsafe { CuBlas::from_api(api) }?;
+            drop(Blas::new(&library, &test.stream())?);
+            let mut api = copy_of(curium_sim_libraries::cublaslt().api());
+            api.cublasLtDestroy = Some(fail_lt);
+            // SAFETY: the functions are those of the simulated library, and one that fails.
+            let library = unsafe { CuBlasLt::from_api(api) }?;
+            drop(BlasLt::new(&library, &test.context())?);
+            let reports = std::mem::take(&mut *reports.lock());
+            assert_eq!(reports.len(), 2, "{reports:?}");
+            assert!(
+                reports[0].contains("cublasDestroy_v2: failed"),
+                "{reports:?}"
+            );
+            assert!(
+                reports[1].contains("cublasLtDestroy: failed"),
+                "{reports:?}"
+            );
             Ok(())
-        },
-    )?;
+        })?;
+        Ok(())
+    })?;
     Ok(())
 }
 

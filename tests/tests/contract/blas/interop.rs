@@ -16,8 +16,7 @@ fn cublas_handle_is_a_cublaslt_handle(test: &TestDriver) -> TestResult {
     let lt = unsafe { BlasLt::borrow_raw(&library, blas.as_raw().cast(), &test.context()) };
     let square = TypedLayout::new::<f32>(MatrixLayout::row_major(16, 16));
     let matmul = Matmul::new(square, square, square);
-    let plan = MatmulPlan::new(&lt?, &matmul, PlanOptions::default());
-    let mut plan = plan?;
+    let mut plan = MatmulPlan::new(&lt?, &matmul, PlanOptions::default())?;
     let a = DeviceBuffer::filled(&stream, 256, 1.0_f32)?;
     let mut d = DeviceBuffer::<f32>::zeroed(&stream, 256)?;
     let mut workspace = plan.workspace(&stream)?;

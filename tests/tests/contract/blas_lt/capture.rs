@@ -118,9 +118,9 @@ fn unordered_workspace_use_is_a_race() -> TestResult {
             let a = DeviceBuffer::filled(stream, 64 * 64, 1.0_f32)?;
             let mut d = DeviceBuffer::<f32>::zeroed(stream, 64 * 64)?;
             // SAFETY: the memory lives until the end of the test; its accesses are not ordered, which the simulator finds.
-            let same =
-                unsafe { BorrowedBuffer::new(stream, workspace.as_pointer(), workspace.len(), ()) };
-            let mut same = same?;
+            let mut same = unsafe {
+                BorrowedBuffer::new(stream, workspace.as_pointer(), workspace.len(), ())
+            }?;
             plan.execute(
                 stream,
                 Operands::new(&a, &a, &mut d).with_workspace(&mut same),

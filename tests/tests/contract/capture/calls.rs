@@ -37,7 +37,7 @@ fn in_context<R>(test: &TestDriver, body: impl FnOnce(&Driver) -> R) -> R {
     let context = test.context();
     let scope = ContextStack::push(test.driver(), &[context.as_raw()]);
     let outcome = body(test.driver());
-    scope.assert_unchanged();
+    scope.assert_unchanged("the body");
     outcome
 }
 

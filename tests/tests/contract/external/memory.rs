@@ -5,13 +5,13 @@ use curium_driver::{MemoryHandleTypes, call};
 use curium_interop::external::{ExternalMemory, ExternalMemoryKind};
 use curium_memory::MemoryAccess;
 use curium_memory::virtual_memory::{AddressRange, Granularity, PhysicalMemory, PhysicalOptions};
-use curium_tests::{TestResult, on_driver, uses_cuda};
+use curium_tests::{TestResult, on_driver, skip, uses_cuda};
 
 /// Imported memory is the memory of its descriptor and outlives it.
 #[test]
 fn memory_outlives_its_descriptor() -> TestResult {
     if !uses_cuda() {
-        return Ok(());
+        return skip("needs a GPU");
     }
     on_driver(|test| -> TestResult {
         let driver = test.driver();
@@ -28,8 +28,7 @@ fn memory_outlives_its_descriptor() -> TestResult {
             ExternalMemoryKind::Opaque,
             bytes as u64,
             false,
-        );
-        let imported = imported?;
+        )?;
         let buffer = imported.map(4, bytes as u64 - 4)?;
         let (imported, error) = imported
             .close()

@@ -43,8 +43,7 @@ fn plan_is_destroyed_after_the_graph_that_captured_it(
     let graph = Graph::capture(&test.context(), |scope| {
         let mut plan = Plan::<Complex64, Complex64>::new(&library, scope, &Shape::new([4]))?;
         plan.forward_in_place(&mut data)
-    });
-    let graph = graph?;
+    })?;
     let mut executable = graph.instantiate()?;
     drop(graph);
     executable.launch(&stream)?;
@@ -67,28 +66,25 @@ fn plan_is_destroyed_after_the_graph_that_captured_it(
 /// A failure of the library to destroy a plan is reported.
 #[test]
 fn failed_destruction_is_reported() -> TestResult {
-    in_new_process(
-        "fft::handle::failed_destruction_is_reported",
-        || -> TestResult {
-            on_simulator(Config::new(), |test, _| -> TestResult {
-                let reports = Arc::new(Mutex::new(Vec::new()));
-                let sink = Arc::clone(&reports);
-                set_drop_observer(Some(Arc::new(move |error: &curium_driver::Error| {
-                    sink.lock().push(error.to_string());
-                })));
-                let library = library(|api| api.cufftDestroy = Some(fail))?;
-                drop(Plan::<Complex64, Complex64>::new(
-                    &library,
-                    &test.stream(),
-                    &Shape::new([4]),
-                )?);
-                let reports = std::mem::take(&mut *reports.lock());
-                assert_eq!(reports.len(), 1, "{reports:?}");
-                assert!(reports[0].contains("cufftDestroy: failed"), "{reports:?}");
-                Ok(())
-            })?;
+    in_new_process(|| -> TestResult {
+        on_simulator(Config::new(), |test, _| -> TestResult {
+            let reports = Arc::new(Mutex::new(Vec::new()));
+            let sink = Arc::clone(&reports);
+            set_drop_observer(Some(Arc::new(move |error: &curium_driver::Error| {
+                sink.lock().push(error.to_string());
+            })));
+            let library = library(|api| api.cufftDestroy = Some(fail))?;
+            drop(Plan::<Complex64, Complex64>::new(
+                &library,
+                &test.stream(),
+                &Shape::new([4]),
+            )?);
+            let reports = std::mem::take(&mut *reports.lock());
+            assert_eq!(reports.len(), 1, "{reports:?}");
+            assert!(reports[0].contains("cufftDestroy: failed"), "{reports:?}");
             Ok(())
-        },
-    )?;
+        })?;
+        Ok(())
+    })?;
     Ok(())
 }

@@ -127,9 +127,9 @@ fn raw_plans_are_taken_over(test: &TestDriver) -> TestResult {
     });
     assert_eq!(outcome?, [cufftResult::CUFFT_SUCCESS; 2]);
     // SAFETY: the plan has this shape, and nothing else uses it.
-    let plan =
-        unsafe { Plan::<Complex64, Complex64>::from_raw(&library, raw, &stream, &Shape::new([4])) };
-    let mut plan = plan?;
+    let mut plan = unsafe {
+        Plan::<Complex64, Complex64>::from_raw(&library, raw, &stream, &Shape::new([4]))
+    }?;
     assert_eq!((plan.as_raw(), plan.workspace_bytes()), (raw, 0));
     let mut data = DeviceBuffer::from_slice(&stream, &[Complex64::from(1.0); 4])?;
     plan.forward_in_place(&mut data)?;

@@ -119,8 +119,7 @@ fn every_captured_branch_follows_the_write(test: &TestDriver) -> TestResult {
     let last = graph.capture_into(&[], |scope| {
         copy(&scope.fork()?, &mut y, &x)?;
         copy(scope, &mut z, &x)
-    });
-    let last = last?;
+    })?;
     assert_eq!(last.len(), 2);
     last.iter()
         .for_each(|node| assert_eq!(before(&graph, *node), filled.iter().copied().collect()));
@@ -253,8 +252,7 @@ fn graph_refuses_other_uses_during_a_capture(test: &TestDriver) -> TestResult {
             resume_panic(launched.join()).expect("the executable graph is a copy");
         });
         x.on_mut(scope).fill(1)
-    });
-    let captured = captured?;
+    })?;
     assert_eq!(body.nodes()?, captured);
     other.add_empty(&[inner])?;
     drop(exec);

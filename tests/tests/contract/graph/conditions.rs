@@ -81,8 +81,7 @@ fn kernel_selects_the_conditional_branch(test: &TestDriver, _: &Simulator) -> Te
         let arguments = (word.as_pointer(), end, condition);
         // SAFETY: `count` writes one word, which the buffer has and which outlives the launch.
         let first = unsafe { graph.add_kernel(&[], &count, LaunchConfig::new(1, 1), arguments) }?;
-        let node = graph.add_conditional(&[*first], condition, ConditionalKind::IfElse);
-        let mut node = node?;
+        let mut node = graph.add_conditional(&[*first], condition, ConditionalKind::IfElse)?;
         for (body, buffer) in node.bodies.iter_mut().zip(&taken) {
             add_fill(body, &[], buffer, 1)?;
         }

@@ -414,8 +414,7 @@ fn kernel_node_attributes_are_queried_and_copied(test: &TestDriver) -> TestResul
     let arguments = (buffer.as_pointer(), 3, LEN as u32);
     let attributes = LaunchAttributes::new().with_priority(-1);
     // SAFETY: `fill` writes exactly the words of the buffer, which outlives the launch.
-    let first = unsafe { graph.add_kernel_with(&[], &kernel, config, &attributes, arguments) };
-    let first = first?;
+    let first = unsafe { graph.add_kernel_with(&[], &kernel, config, &attributes, arguments) }?;
     let second = add_kernel(&mut graph, &[*first], &kernel, &buffer, 4);
     let id = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PRIORITY;
     let priority = |graph: &Graph, node| {

@@ -179,8 +179,7 @@ fn graph_id_requires_13_1(test: &TestDriver, _: &Simulator) {
 #[simulator_test(Config::new().with_driver_version(CudaVersion::new(11, 8)))]
 fn old_drivers_launch_graphs_with_module_kernels(test: &TestDriver, _: &Simulator) -> TestResult {
     let buffer = zeroes(test);
-    let module = Module::from_ptx(&test.context(), kernels::FILL);
-    let module = module?;
+    let module = Module::from_ptx(&test.context(), kernels::FILL)?;
     let kernel = module.kernel::<super::Fill>("fill")?;
     let mut graph = graph(test);
     let first = add_kernel(&mut graph, &[], &kernel, &buffer, 1);

@@ -101,8 +101,7 @@ fn kernel_node_update_keeps_its_cluster(test: &TestDriver) -> TestResult {
     let pointers = outputs.each_ref().map(|output| (output.as_pointer(),));
     // SAFETY: the buffers have six words for each of the blocks, and outlive the launches.
     let node =
-        unsafe { graph.add_kernel_with(&[], &cluster_kernel, config, &attributes, pointers[0]) };
-    let node = node?;
+        unsafe { graph.add_kernel_with(&[], &cluster_kernel, config, &attributes, pointers[0]) }?;
     // SAFETY: the buffers have six words for each of the blocks, and outlive the launches.
     unsafe { graph.set_kernel(&node, &cluster_kernel, config, pointers[1]) }?;
     let mut exec = graph.instantiate()?;

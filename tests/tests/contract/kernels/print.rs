@@ -15,29 +15,25 @@ fn every_thread_prints_a_line() {
         });
     }
 
-    with_output_of_new_process(
-        "kernels::print::every_thread_prints_a_line",
-        run,
-        |output, _| {
-            // The first line follows the output of the test harness.
-            let mut thread_lines: Vec<&str> = output
-                .lines()
-                .filter_map(|line| line.find("thread ").map(|start| &line[start..]))
-                .collect();
-            let line = |index: u32| {
-                let seen = 0x9e37_79b9_u32.wrapping_mul(index + 1);
-                format!(
-                    "thread {} of block {} has {seen:08x}",
-                    index % 40,
-                    index / 40
-                )
-            };
-            let mut expected: Vec<String> = (0..120).map(line).collect();
-            thread_lines.sort_unstable();
-            expected.sort_unstable();
-            assert_eq!(thread_lines, expected);
-        },
-    );
+    with_output_of_new_process(run, |output, _| {
+        // The first line follows the output of the test harness.
+        let mut thread_lines: Vec<&str> = output
+            .lines()
+            .filter_map(|line| line.find("thread ").map(|start| &line[start..]))
+            .collect();
+        let line = |index: u32| {
+            let seen = 0x9e37_79b9_u32.wrapping_mul(index + 1);
+            format!(
+                "thread {} of block {} has {seen:08x}",
+                index % 40,
+                index / 40
+            )
+        };
+        let mut expected: Vec<String> = (0..120).map(line).collect();
+        thread_lines.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(thread_lines, expected);
+    });
 }
 
 #[test]
@@ -56,17 +52,13 @@ fn every_format_prints_as_in_c() {
         });
     }
 
-    with_output_of_new_process(
-        "kernels::print::every_format_prints_as_in_c",
-        run,
-        |output, _| {
-            let expected = "nothing\n\
+    with_output_of_new_process(run, |output, _| {
+        let expected = "nothing\n\
             [1234] [ 1234] [1234 ] [01234] [+1234] [4d2] [4D2] [0x4d2] [2322]\n\
             [1234] [-5000000000] [18446744068709551616] [1234]\n\
             [3.141593] [3.142] [      3.14] [3.1       ] [3.141593e+00] [3.14159]\n\
             [x] [text] [     right] [left      ]\n\
             100 %\n";
-            assert!(output.contains(expected), "{output}");
-        },
-    );
+        assert!(output.contains(expected), "{output}");
+    });
 }

@@ -463,8 +463,7 @@ fn buffer_texture_is_zero_past_its_end(test: &TestDriver) -> TestResult {
     let texture = Texture::from_buffer(
         &Arc::new(buffer(&stream, &elements)),
         &TextureOptions::new(),
-    );
-    let texture = texture?;
+    )?;
     let coordinates = buffer(&stream, &[0_i32, 5, 127, 128, -1]);
     let mut out = DeviceBuffer::<u32>::zeroed(&stream, 5)?;
     launch!(test, &stream, TEXTURE::"fetch", (TextureObject, &[i32], &mut [u32], u32), LaunchConfig::for_elements(5),

@@ -161,8 +161,7 @@ fn textures_outlive_their_owners(test: &TestDriver) -> TestResult {
             ArrayShape::new_1d(4),
             ArrayFlags::empty(),
         );
-        let line = Texture::from_array(&Arc::new(line?), &TextureOptions::new());
-        let line = line?;
+        let line = Texture::from_array(&Arc::new(line?), &TextureOptions::new())?;
         let elements: Vec<u32> = (0..4096).map(|index| index * 3).collect();
         let elements = DeviceBuffer::from_slice(&stream, &elements)?;
         let elements = Texture::from_buffer(&Arc::new(elements), &TextureOptions::new())?;
@@ -282,8 +281,7 @@ fn captured_host_function_keeps_what_it_owns(test: &TestDriver) -> TestResult {
             "{error}"
         );
         Ok::<_, Error>(())
-    });
-    let graph = graph?;
+    })?;
     let mut executable = graph.instantiate()?;
     assert_eq!(
         (Arc::strong_count(&count), count.load(Ordering::Relaxed)),

@@ -9,7 +9,7 @@ use curium_nccl::{
     Communicator, CommunicatorOptions, Error, Operation, Reduction, Rendezvous, UniqueId,
 };
 use curium_sim::{Config, Simulator};
-use curium_tests::{TestResult, outcomes_of_processes, uses_cuda};
+use curium_tests::{TestResult, outcomes_of_processes, skip, uses_cuda};
 
 use super::{MAX_RANKS, Rank, context, nccl};
 
@@ -32,12 +32,11 @@ fn free_port() -> TestResult<u16> {
 
 /// Runs each of `count` ranks in a process of its own, and returns the outcomes.
 fn on_processes(
-    name: &str,
     count: usize,
     test: impl FnOnce(Rank) -> TestResult,
 ) -> TestResult<Vec<(bool, String)>> {
     let input = format!("{count} {}", free_port()?);
-    outcomes_of_processes(name, count, &input, |rank, input| {
+    outcomes_of_processes(count, &input, |rank, input| {
         test(meet(rank, input, |device| device)?)
     })
 }
@@ -80,80 +79,76 @@ fn expect_success(outcomes: &[(bool, String)]) {
 #[test]
 fn eight_processes_run() -> TestResult {
     const LEN: usize = 300;
-    let outcomes = on_processes(
-        "nccl::processes::eight_processes_run",
-        ranks(8)?,
-        |mut rank| {
-            let own_rank = rank.rank();
-            let size = rank.size();
-            let all: Vec<u32> = (0..size).flat_map(|rank| [rank as u32; LEN]).collect();
-            let sum = (0..size as u32).sum::<u32>();
-            let source = rank.buffer(&[own_rank as u32; LEN]);
-            let mut target = rank.zeroed::<u32>(LEN);
-            let mut whole = rank.zeroed::<u32>(LEN * size);
-            let mut exchanged = rank.zeroed::<u32>(LEN * size);
-            let mut own_copy = rank.zeroed::<u32>(LEN);
-            let Rank {
+    let outcomes = on_processes(ranks(8)?, |mut rank| {
+        let own_rank = rank.rank();
+        let size = rank.size();
+        let all: Vec<u32> = (0..size).flat_map(|rank| [rank as u32; LEN]).collect();
+        let sum = (0..size as u32).sum::<u32>();
+        let source = rank.buffer(&[own_rank as u32; LEN]);
+        let mut target = rank.zeroed::<u32>(LEN);
+        let mut whole = rank.zeroed::<u32>(LEN * size);
+        let mut exchanged = rank.zeroed::<u32>(LEN * size);
+        let mut own_copy = rank.zeroed::<u32>(LEN);
+        let Rank {
+            communicator,
+            stream,
+        } = &mut rank;
+
+        communicator.all_reduce(stream, &source, &mut target, Reduction::Sum)?;
+        assert_eq!(target.to_vec()?, [sum; LEN]);
+        communicator.all_gather(stream, &source, &mut whole)?;
+        assert_eq!(whole.to_vec()?, all);
+        communicator.reduce_scatter(stream, &whole, &mut target, Reduction::Max)?;
+        assert_eq!(target.to_vec()?, [own_rank as u32; LEN]);
+        communicator.broadcast(stream, &mut target, size - 1)?;
+        assert_eq!(target.to_vec()?, [size as u32 - 1; LEN]);
+        communicator.enqueue(stream, Operation::all_to_all(&whole, &mut exchanged))?;
+        let expected: Vec<u32> = (0..size).flat_map(|_| [own_rank as u32; LEN]).collect();
+        assert_eq!(exchanged.to_vec()?, expected);
+
+        // In a ring, and to the rank itself.
+        let next = (own_rank + 1) % size;
+        let previous = (own_rank + size - 1) % size;
+        let grouped = nccl().group(|group| {
+            group.enqueue(communicator, stream, Operation::send(&source, next))?;
+            group.enqueue(
                 communicator,
                 stream,
-            } = &mut rank;
+                Operation::receive(&mut target, previous),
+            )?;
+            group.enqueue(communicator, stream, Operation::send(&source, own_rank))?;
+            group.enqueue(
+                communicator,
+                stream,
+                Operation::receive(&mut own_copy, own_rank),
+            )
+        });
+        grouped?;
+        assert_eq!(target.to_vec()?, [previous as u32; LEN]);
+        assert_eq!(own_copy.to_vec()?, [own_rank as u32; LEN]);
 
-            communicator.all_reduce(stream, &source, &mut target, Reduction::Sum)?;
-            assert_eq!(target.to_vec()?, [sum; LEN]);
-            communicator.all_gather(stream, &source, &mut whole)?;
-            assert_eq!(whole.to_vec()?, all);
-            communicator.reduce_scatter(stream, &whole, &mut target, Reduction::Max)?;
-            assert_eq!(target.to_vec()?, [own_rank as u32; LEN]);
-            communicator.broadcast(stream, &mut target, size - 1)?;
-            assert_eq!(target.to_vec()?, [size as u32 - 1; LEN]);
-            communicator.enqueue(stream, Operation::all_to_all(&whole, &mut exchanged))?;
-            let expected: Vec<u32> = (0..size).flat_map(|_| [own_rank as u32; LEN]).collect();
-            assert_eq!(exchanged.to_vec()?, expected);
+        let mut half = communicator
+            .split(Some(own_rank as u32 % 2), 0)?
+            .ok_or("no communicator after the split")?;
+        half.all_reduce(stream, &source, &mut target, Reduction::Sum)?;
+        let sum_of_half: u32 = (0..size as u32)
+            .filter(|rank| rank % 2 == own_rank as u32 % 2)
+            .sum();
+        assert_eq!(target.to_vec()?, [sum_of_half; LEN]);
+        half.close()?;
 
-            // In a ring, and to the rank itself.
-            let next = (own_rank + 1) % size;
-            let previous = (own_rank + size - 1) % size;
-            let grouped = nccl().group(|group| {
-                group.enqueue(communicator, stream, Operation::send(&source, next))?;
-                group.enqueue(
-                    communicator,
-                    stream,
-                    Operation::receive(&mut target, previous),
-                )?;
-                group.enqueue(communicator, stream, Operation::send(&source, own_rank))?;
-                group.enqueue(
-                    communicator,
-                    stream,
-                    Operation::receive(&mut own_copy, own_rank),
-                )
-            });
-            grouped?;
-            assert_eq!(target.to_vec()?, [previous as u32; LEN]);
-            assert_eq!(own_copy.to_vec()?, [own_rank as u32; LEN]);
-
-            let mut half = communicator
-                .split(Some(own_rank as u32 % 2), 0)?
-                .ok_or("no communicator after the split")?;
-            half.all_reduce(stream, &source, &mut target, Reduction::Sum)?;
-            let sum_of_half: u32 = (0..size as u32)
-                .filter(|rank| rank % 2 == own_rank as u32 % 2)
-                .sum();
-            assert_eq!(target.to_vec()?, [sum_of_half; LEN]);
-            half.close()?;
-
-            let graph = Graph::capture(&communicator.context().clone(), |scope| {
-                communicator.all_reduce(scope, &source, &mut target, Reduction::Sum)
-            });
-            let mut executable = graph?.instantiate()?;
-            for _ in 0..20 {
-                executable.launch(stream)?;
-            }
-            assert_eq!(target.to_vec()?, [sum; LEN]);
-            drop(executable);
-            rank.close();
-            Ok(())
-        },
-    )?;
+        let graph = Graph::capture(&communicator.context().clone(), |scope| {
+            communicator.all_reduce(scope, &source, &mut target, Reduction::Sum)
+        });
+        let mut executable = graph?.instantiate()?;
+        for _ in 0..20 {
+            executable.launch(stream)?;
+        }
+        assert_eq!(target.to_vec()?, [sum; LEN]);
+        drop(executable);
+        rank.close();
+        Ok(())
+    })?;
     expect_success(&outcomes);
     Ok(())
 }
@@ -162,11 +157,10 @@ fn eight_processes_run() -> TestResult {
 #[test]
 fn dead_process_is_named() -> TestResult {
     if uses_cuda() {
-        return Ok(());
+        return skip("needs the simulator");
     }
     for dead in [0, 2] {
-        let name = "nccl::processes::dead_process_is_named";
-        let outcomes = on_dead_processes(name, dead)?;
+        let outcomes = on_dead_processes(dead)?;
         for (rank, (success, output)) in outcomes.iter().enumerate() {
             assert_eq!(*success, rank != dead, "rank {rank}:\n{output}");
         }
@@ -174,9 +168,9 @@ fn dead_process_is_named() -> TestResult {
     Ok(())
 }
 
-fn on_dead_processes(name: &str, dead: usize) -> TestResult<Vec<(bool, String)>> {
+fn on_dead_processes(dead: usize) -> TestResult<Vec<(bool, String)>> {
     let input = format!("{dead} 4 {}", free_port()?);
-    outcomes_of_processes(name, 4, &input, |rank, input| -> TestResult {
+    outcomes_of_processes(4, &input, |rank, input| -> TestResult {
         let (dead, input) = input.split_once(' ').ok_or("no space in the input")?;
         let dead: usize = dead.parse()?;
         let mut rank = meet(rank, input, |device| device)?;
@@ -216,10 +210,9 @@ fn on_dead_processes(name: &str, dead: usize) -> TestResult<Vec<(bool, String)>>
 #[test]
 fn disagreeing_ranks_are_named() -> TestResult {
     if uses_cuda() {
-        return Ok(());
+        return skip("needs the simulator");
     }
-    let name = "nccl::processes::disagreeing_ranks_are_named";
-    let outcomes = on_processes(name, 2, |mut rank| {
+    let outcomes = on_processes(2, |mut rank| {
         let mut memory = rank.zeroed::<f32>(8 + rank.rank());
         let enqueued =
             rank.communicator
@@ -241,11 +234,10 @@ fn disagreeing_ranks_are_named() -> TestResult {
 #[test]
 fn shared_device_is_refused() -> TestResult {
     if uses_cuda() {
-        return Ok(());
+        return skip("needs the simulator");
     }
     let input = format!("2 {}", free_port()?);
-    let name = "nccl::processes::shared_device_is_refused";
-    let outcomes = outcomes_of_processes(name, 2, &input, |rank, input| -> TestResult {
+    let outcomes = outcomes_of_processes(2, &input, |rank, input| -> TestResult {
         let (mut rendezvous, context) = place(rank, input, |_| 1)?;
         let options = CommunicatorOptions::new().with_timeout(TIMEOUT);
         let error = Communicator::exchanged(&nccl(), &context, &mut rendezvous, options)
@@ -260,11 +252,10 @@ fn shared_device_is_refused() -> TestResult {
 #[test]
 fn strangers_disturb_no_rank() -> TestResult {
     if uses_cuda() {
-        return Ok(());
+        return skip("needs the simulator");
     }
     let input = format!("2 {}", free_port()?);
-    let name = "nccl::processes::strangers_disturb_no_rank";
-    let outcomes = outcomes_of_processes(name, 2, &input, |rank, input| -> TestResult {
+    let outcomes = outcomes_of_processes(2, &input, |rank, input| -> TestResult {
         let (mut rendezvous, context) = place(rank, input, |device| device)?;
         let id = UniqueId::exchanged(&nccl(), &mut rendezvous)?;
         let port = u16::from_le_bytes([id.as_bytes()[12], id.as_bytes()[13]]);
@@ -287,8 +278,7 @@ fn strangers_disturb_no_rank() -> TestResult {
             assert!(refused.is_err(), "{refused:?}");
         }
         let options = CommunicatorOptions::new().with_timeout(TIMEOUT);
-        let communicator = Communicator::with_options(&nccl(), &context, id, rank, 2, options);
-        let communicator = communicator?;
+        let communicator = Communicator::with_options(&nccl(), &context, id, rank, 2, options)?;
         let mut rank = Rank {
             communicator,
             stream: context.stream()?,

@@ -13,7 +13,7 @@ use curium_nccl::{
 use curium_sim::{Config, Simulator};
 use curium_sim_libraries::{NcclFault, live_registrations};
 use curium_tests::{
-    During, TestDriver, TestResult, driver_test, in_new_process, simulator_test, uses_cuda,
+    During, TestDriver, TestResult, driver_test, in_new_process, simulator_test, skip, uses_cuda,
 };
 use parking_lot::Mutex;
 
@@ -99,7 +99,7 @@ fn observer_uses_a_deregistering_communicator(mut rank: Rank) -> TestResult {
 #[test]
 fn observer_failure_aborts() -> TestResult {
     if uses_cuda() {
-        return Ok(());
+        return skip("needs the simulator");
     }
     on_ranks_with(1, CommunicatorOptions::new(), |mut rank| -> TestResult {
         let memory = rank.own_memory(1 << 18, 1.0)?;
@@ -152,7 +152,7 @@ fn observer_failure_aborts() -> TestResult {
 #[test]
 fn group_failure_aborts() -> TestResult {
     if uses_cuda() {
-        return Ok(());
+        return skip("needs the simulator");
     }
     // Not `on_ranks`: the memory is leaked, because NCCL may still use it.
     let simulator = Simulator::new(Config::new())?;
@@ -298,72 +298,69 @@ fn unregistrable_memory_is_returned(driver: &TestDriver, size: usize) -> TestRes
 #[test]
 fn registrations_end_once() -> TestResult {
     if uses_cuda() {
-        return Ok(());
+        return skip("needs the simulator");
     }
-    in_new_process(
-        "nccl::registration::registrations_end_once",
-        || -> TestResult {
-            on_ranks(2, |rank: &mut Rank| -> TestResult {
-                let registered = rank.communicator.register(rank.own_memory(64, 1.0)?)?;
-                assert!(live_registrations() > 0);
-                drop(registered);
-                // Within a group, whose communicator is in use.
-                let registered = rank.communicator.register(rank.own_memory(64, 1.0)?)?;
-                let mut memory = rank.buffer(&[1.0_f32; 8]);
-                let Rank {
-                    communicator,
-                    stream,
-                } = rank;
-                let operation =
-                    curium_nccl::Operation::all_reduce_in_place(&mut memory, Reduction::Sum);
-                let grouped = nccl().group(|group| {
-                    group.enqueue(communicator, stream, operation)?;
-                    drop(registered);
-                    Ok(())
-                });
-                grouped?;
-                Ok(())
-            })?;
-            assert_eq!(live_registrations(), 0);
-            // The communicator first: it lives until the memory is dropped.
-            on_ranks_with(2, CommunicatorOptions::new(), |mut rank| -> TestResult {
-                let registered = rank.communicator.register(rank.own_memory(64, 1.0)?)?;
-                rank.communicator.close()?;
+    in_new_process(|| -> TestResult {
+        on_ranks(2, |rank: &mut Rank| -> TestResult {
+            let registered = rank.communicator.register(rank.own_memory(64, 1.0)?)?;
+            assert!(live_registrations() > 0);
+            drop(registered);
+            // Within a group, whose communicator is in use.
+            let registered = rank.communicator.register(rank.own_memory(64, 1.0)?)?;
+            let mut memory = rank.buffer(&[1.0_f32; 8]);
+            let Rank {
+                communicator,
+                stream,
+            } = rank;
+            let operation =
+                curium_nccl::Operation::all_reduce_in_place(&mut memory, Reduction::Sum);
+            let grouped = nccl().group(|group| {
+                group.enqueue(communicator, stream, operation)?;
                 drop(registered);
                 Ok(())
-            })?;
-            assert_eq!(
-                (
-                    live_registrations(),
-                    curium_sim_libraries::live_communicators()
-                ),
-                (0, 0)
-            );
-            // Abort: the library ends the registration.
-            on_ranks_with(2, CommunicatorOptions::new(), |mut rank| -> TestResult {
-                let registered = rank.communicator.register(rank.own_memory(64, 2.0)?)?;
-                rank.communicator.abort()?;
-                let memory = registered.into_inner()?;
-                assert_eq!(memory.to_vec()?, [2.0; 64]);
-                Ok(())
-            })?;
-            assert_eq!(
-                (
-                    live_registrations(),
-                    curium_sim_libraries::live_communicators()
-                ),
-                (0, 0)
-            );
+            });
+            grouped?;
             Ok(())
-        },
-    )?;
+        })?;
+        assert_eq!(live_registrations(), 0);
+        // The communicator first: it lives until the memory is dropped.
+        on_ranks_with(2, CommunicatorOptions::new(), |mut rank| -> TestResult {
+            let registered = rank.communicator.register(rank.own_memory(64, 1.0)?)?;
+            rank.communicator.close()?;
+            drop(registered);
+            Ok(())
+        })?;
+        assert_eq!(
+            (
+                live_registrations(),
+                curium_sim_libraries::live_communicators()
+            ),
+            (0, 0)
+        );
+        // Abort: the library ends the registration.
+        on_ranks_with(2, CommunicatorOptions::new(), |mut rank| -> TestResult {
+            let registered = rank.communicator.register(rank.own_memory(64, 2.0)?)?;
+            rank.communicator.abort()?;
+            let memory = registered.into_inner()?;
+            assert_eq!(memory.to_vec()?, [2.0; 64]);
+            Ok(())
+        })?;
+        assert_eq!(
+            (
+                live_registrations(),
+                curium_sim_libraries::live_communicators()
+            ),
+            (0, 0)
+        );
+        Ok(())
+    })?;
     Ok(())
 }
 
 #[test]
 fn deregistration_waits() -> TestResult {
     if uses_cuda() {
-        return Ok(());
+        return skip("needs the simulator");
     }
     on_ranks(2, |rank: &mut Rank| -> TestResult {
         let mut memory = rank.communicator.register(rank.own_memory(64, 1.0)?)?;
@@ -389,7 +386,7 @@ fn deregistration_waits() -> TestResult {
 #[test]
 fn deregistration_times_out() -> TestResult {
     if uses_cuda() {
-        return Ok(());
+        return skip("needs the simulator");
     }
     on_ranks_with(
         2,
@@ -423,51 +420,48 @@ fn deregistration_times_out() -> TestResult {
 #[test]
 fn graph_keeps_the_registration() -> TestResult {
     if uses_cuda() {
-        return Ok(());
+        return skip("needs the simulator");
     }
-    in_new_process(
-        "nccl::registration::graph_keeps_the_registration",
-        || -> TestResult {
-            on_ranks(2, |rank: &mut Rank| -> TestResult {
-                let mut memory = rank.communicator.register(rank.own_memory(64, 1.0)?)?;
-                rank.communicator
-                    .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Max)?;
-                let mut result = rank.zeroed::<f32>(64);
-                let Rank {
-                    communicator,
-                    stream,
-                } = rank;
-                let graph = Graph::capture(&communicator.context().clone(), |scope| {
-                    communicator.all_reduce(scope, &memory, &mut result, Reduction::Sum)
-                });
-                let mut executable = graph?.instantiate()?;
-                let refused = memory.into_inner().expect_err("the graph uses it");
-                let expected =
-                    "RegisteredBuffer::into_inner: a graph uses the memory; drop the graph first";
-                assert_eq!(refused.to_string(), expected);
-                assert!(live_registrations() > 0, "the graph keeps it");
-                executable.launch(stream)?;
-                assert_eq!(result.to_vec()?, [2.0; 64]);
-                drop(executable);
-                Ok(())
-            })?;
-            assert_eq!(
-                (
-                    live_registrations(),
-                    curium_sim_libraries::live_communicators()
-                ),
-                (0, 0)
-            );
+    in_new_process(|| -> TestResult {
+        on_ranks(2, |rank: &mut Rank| -> TestResult {
+            let mut memory = rank.communicator.register(rank.own_memory(64, 1.0)?)?;
+            rank.communicator
+                .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Max)?;
+            let mut result = rank.zeroed::<f32>(64);
+            let Rank {
+                communicator,
+                stream,
+            } = rank;
+            let graph = Graph::capture(&communicator.context().clone(), |scope| {
+                communicator.all_reduce(scope, &memory, &mut result, Reduction::Sum)
+            });
+            let mut executable = graph?.instantiate()?;
+            let refused = memory.into_inner().expect_err("the graph uses it");
+            let expected =
+                "RegisteredBuffer::into_inner: a graph uses the memory; drop the graph first";
+            assert_eq!(refused.to_string(), expected);
+            assert!(live_registrations() > 0, "the graph keeps it");
+            executable.launch(stream)?;
+            assert_eq!(result.to_vec()?, [2.0; 64]);
+            drop(executable);
             Ok(())
-        },
-    )?;
+        })?;
+        assert_eq!(
+            (
+                live_registrations(),
+                curium_sim_libraries::live_communicators()
+            ),
+            (0, 0)
+        );
+        Ok(())
+    })?;
     Ok(())
 }
 
 #[test]
 fn mismatched_windows_are_named() -> TestResult {
     if uses_cuda() {
-        return Ok(());
+        return skip("needs the simulator");
     }
     on_ranks_with(2, CommunicatorOptions::new(), |mut rank| -> TestResult {
         let memory = rank.own_memory(1024 * (rank.rank() + 1), 1.0)?;

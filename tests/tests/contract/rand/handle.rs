@@ -42,8 +42,7 @@ fn generator_outlives_its_captured_graph(test: &TestDriver, _: &Simulator) -> Te
     let graph = Graph::capture(&test.context(), |scope| {
         generator.set_stream(scope)?;
         generator.uniform(&mut numbers)
-    });
-    let graph = graph?;
+    })?;
     drop(generator);
     let mut executable = graph.instantiate()?;
     drop(graph);
@@ -67,32 +66,29 @@ fn generator_outlives_its_captured_graph(test: &TestDriver, _: &Simulator) -> Te
 /// A failure of the library to destroy a generator is reported.
 #[test]
 fn failed_destruction_is_reported() -> TestResult {
-    in_new_process(
-        "rand::handle::failed_destruction_is_reported",
-        || -> TestResult {
-            on_simulator(Config::new(), |test, _| -> TestResult {
-                let reports = Arc::new(Mutex::new(Vec::new()));
-                let sink = Arc::clone(&reports);
-                set_drop_observer(Some(Arc::new(move |error: &curium_driver::Error| {
-                    sink.lock().push(error.to_string());
-                })));
-                let library = library(|api| api.curandDestroyGenerator = Some(fail))?;
-                drop(Generator::<Philox4x32>::seeded(
-                    &library,
-                    &test.stream(),
-                    1,
-                )?);
-                let reports = std::mem::take(&mut *reports.lock());
-                assert_eq!(reports.len(), 1, "{reports:?}");
-                assert!(
-                    reports[0].contains("curandDestroyGenerator: failed"),
-                    "{reports:?}"
-                );
-                Ok(())
-            })?;
+    in_new_process(|| -> TestResult {
+        on_simulator(Config::new(), |test, _| -> TestResult {
+            let reports = Arc::new(Mutex::new(Vec::new()));
+            let sink = Arc::clone(&reports);
+            set_drop_observer(Some(Arc::new(move |error: &curium_driver::Error| {
+                sink.lock().push(error.to_string());
+            })));
+            let library = library(|api| api.curandDestroyGenerator = Some(fail))?;
+            drop(Generator::<Philox4x32>::seeded(
+                &library,
+                &test.stream(),
+                1,
+            )?);
+            let reports = std::mem::take(&mut *reports.lock());
+            assert_eq!(reports.len(), 1, "{reports:?}");
+            assert!(
+                reports[0].contains("curandDestroyGenerator: failed"),
+                "{reports:?}"
+            );
             Ok(())
-        },
-    )?;
+        })?;
+        Ok(())
+    })?;
     Ok(())
 }
 

@@ -176,8 +176,7 @@ fn raw_generators_are_taken_over(test: &TestDriver) -> TestResult {
         curium_rand::sys::curandStatus_t::CURAND_STATUS_SUCCESS
     );
     // SAFETY: the generator was created with this algorithm, and nothing else uses it.
-    let generator = unsafe { Generator::<Philox4x32>::from_raw(&library, raw, &stream, 1) };
-    let mut generator = generator?;
+    let mut generator = unsafe { Generator::<Philox4x32>::from_raw(&library, raw, &stream, 1) }?;
     assert_eq!(generator.as_raw(), raw);
     generator.set_seed(9)?;
     assert_eq!(

@@ -45,12 +45,13 @@ impl Program<'_> {
         self.with_piece(|this, memory, model| {
             let stream = this.stream();
             let values = this.dice.values(LEN);
-            let pinned =
-                PinnedBuffer::from_slice(&this.world.test.context(), &values, PinnedFlags::empty());
-            let pinned = pinned?;
+            let pinned = PinnedBuffer::from_slice(
+                &this.world.test.context(),
+                &values,
+                PinnedFlags::empty(),
+            )?;
             let pending = copy::upload(&stream, pinned, &mut memory.view_mut())
-                .map_err(|returned| returned.error);
-            let pending = pending?;
+                .map_err(|returned| returned.error)?;
             match this.dice.below(3) {
                 0 => drop(pending),
                 1 => this.pending.push((pending, values.clone())),
@@ -118,9 +119,8 @@ impl Program<'_> {
             let first = this.dice.values(middle);
             let second = this.dice.values(LEN - middle);
             // The driver itself waits for a copy to pageable memory.
-            let result =
-                PinnedBuffer::zeroed(&this.world.test.context(), LEN, PinnedFlags::empty());
-            let mut result = result?;
+            let mut result =
+                PinnedBuffer::zeroed(&this.world.test.context(), LEN, PinnedFlags::empty())?;
             copy::copy_scope(&stream, |scope| {
                 let mut whole = memory.view_mut();
                 let (mut low, mut high) = whole.split_at_mut(middle)?;

@@ -29,7 +29,7 @@ impl Memory {
         stream: &Stream,
         values: &[u32],
     ) -> TestResult<Self> {
-        let memory = match dice.below(9) {
+        let mut memory = match dice.below(9) {
             0 => DeviceBuffer::from_slice_in(stream, values, SyncAlloc).map(Self::SyncAlloc),
             1 => MappedBuffer::from_slice(stream, values).map(Self::Mapped),
             2 => UnifiedBuffer::from_slice(stream, values).map(Self::Unified),
@@ -37,8 +37,7 @@ impl Memory {
             4 => PitchedBuffer::zeroed(stream, LEN, 1).map(Self::Pitched),
             5 | 6 => DeviceBuffer::from_slice_in(stream, values, cache.clone()).map(Self::Cached),
             _ => DeviceBuffer::from_slice(stream, values).map(Self::Pooled),
-        };
-        let mut memory = memory?;
+        }?;
         if let Self::Pitched(_) = memory {
             memory.view_mut().copy_from_slice(values)?;
         }

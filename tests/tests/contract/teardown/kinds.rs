@@ -65,8 +65,7 @@ fn handles(stream: &Stream) -> TestResult<Vec<(&'static str, Box<dyn Any + Send>
     let surface = Surface::new(&array)?;
     let slice: &'static mut [u8] = Box::leak(Box::new([0; 4096]));
     // SAFETY: the slice lives until the process exits.
-    let registered = unsafe { Registered::new(stream.context(), slice, RegisterFlags::empty()) };
-    let registered = registered?;
+    let registered = unsafe { Registered::new(stream.context(), slice, RegisterFlags::empty()) }?;
     Ok(vec![
         ("Texture", Box::new(texture)),
         ("Surface", Box::new(surface)),
@@ -242,8 +241,7 @@ fn unwaitable_graph_is_counted() -> TestResult {
             device.on_mut(scope).fill(1)?;
             unified.on_mut(scope).fill(1)?;
             mapped.on_mut(scope).fill(1)
-        });
-        let graph = graph?;
+        })?;
         drop((device, unified, mapped));
         assert_eq!(
             driver.leaked_memory().allocations,

@@ -250,12 +250,11 @@ fn check(test: &TestDriver, family: &str) -> TestResult {
 
 /// Runs the test of a family, in a process of its own on this machine's driver.
 #[expect(clippy::print_stdout, reason = "the output lists the skipped forms")]
-fn alone(name: &str, test: impl FnOnce() -> TestResult) -> TestResult {
+fn alone(test: impl FnOnce() -> TestResult) -> TestResult {
     if !uses_cuda() {
         return test();
     }
     with_output_of_new_process(
-        name,
         || test().expect("the forms of the family match"),
         |output, _| println!("{output}"),
     );
@@ -268,7 +267,7 @@ macro_rules! families {
         $(
             #[test]
             fn $family() -> TestResult {
-                alone(concat!("block::runner::", stringify!($family)), || {
+                alone(|| {
                     on_driver(|test| check(test, stringify!($family)))
                 })
             }
@@ -307,7 +306,7 @@ fn families_keep_their_forms() {
 #[test]
 fn block_modules_for_the_assembler() -> TestResult {
     let Some(folder) = std::env::var_os("CURIUM_INSTRUCTION_PTX").map(PathBuf::from) else {
-        return Ok(());
+        return curium_tests::skip("`CURIUM_INSTRUCTION_PTX` is not set");
     };
     for (family, forms) in FAMILIES {
         for (index, form) in forms().iter().enumerate() {
