@@ -232,21 +232,19 @@ impl<'ast> Visit<'ast> for Operations {
 fn errors_name_their_function() -> Result<(), Box<dyn Error>> {
     let mut operations = Operations::default();
     let mut public_types = BTreeSet::new();
-    for source in parse_crates()? {
-        if PACKAGES.contains(&source.package.as_str()) {
-            operations.package.clone_from(&source.package);
-            operations.path = source.path;
-            operations.visit_file(&source.file);
-            for item in &source.file.items {
-                match item {
-                    syn::Item::Struct(item) if matches!(item.vis, Visibility::Public(_)) => {
-                        public_types.insert((source.package.clone(), item.ident.to_string()));
-                    }
-                    syn::Item::Enum(item) if matches!(item.vis, Visibility::Public(_)) => {
-                        public_types.insert((source.package.clone(), item.ident.to_string()));
-                    }
-                    _ => {}
+    for source in parse_crates(|package| PACKAGES.contains(&package))? {
+        operations.package.clone_from(&source.package);
+        operations.path = source.path;
+        operations.visit_file(&source.file);
+        for item in &source.file.items {
+            match item {
+                syn::Item::Struct(item) if matches!(item.vis, Visibility::Public(_)) => {
+                    public_types.insert((source.package.clone(), item.ident.to_string()));
                 }
+                syn::Item::Enum(item) if matches!(item.vis, Visibility::Public(_)) => {
+                    public_types.insert((source.package.clone(), item.ident.to_string()));
+                }
+                _ => {}
             }
         }
     }

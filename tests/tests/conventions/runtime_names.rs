@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::error::Error;
 use std::fs;
 
-use super::sources::parse_crates;
+use super::sources::files;
 
 /// Driver functions whose counterpart in the runtime has the same name after `cuda`.
 const SAME_NAMES: &str = "
@@ -137,8 +137,8 @@ fn operations_have_runtime_names() -> Result<(), Box<dyn Error>> {
     let mut unused = runtime_names();
     let names = unused.clone();
     let mut missing = Vec::new();
-    for source in parse_crates()? {
-        let text = fs::read_to_string(&source.path)?;
+    for (_, path) in files()? {
+        let text = fs::read_to_string(&path)?;
         for aliases in item_aliases(&text) {
             for (driver, runtime) in &names {
                 if !aliases.contains(driver.as_str()) {
@@ -146,7 +146,7 @@ fn operations_have_runtime_names() -> Result<(), Box<dyn Error>> {
                 }
                 unused.remove(&(driver.clone(), runtime.clone()));
                 if !aliases.contains(runtime.as_str()) {
-                    let file = source.path.display();
+                    let file = path.display();
                     missing.push(format!("{file}: `{driver}` without `{runtime}`"));
                 }
             }

@@ -14,41 +14,54 @@ pub(crate) struct Source {
     pub(crate) file: File,
 }
 
-/// Parses the sources of all crates, without generated files.
-pub(crate) fn parse_crates() -> Result<Vec<Source>, Box<dyn Error>> {
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
+/// Parses the sources of those crates whose folder `is_wanted`, without generated files. To parse them all takes seconds.
+pub(crate) fn parse_crates(
+    is_wanted: impl Fn(&str) -> bool,
+) -> Result<Vec<Source>, Box<dyn Error>> {
     let mut sources = Vec::new();
-    for entry in fs::read_dir(crates)? {
-        let folder = entry?.path();
-        let package = folder.file_name().unwrap_or_default();
-        let package = package.to_string_lossy().into_owned();
-        parse_folder(&package, &folder.join("src"), &mut sources)?;
+    for (package, path) in files()? {
+        if is_wanted(&package) {
+            let text = fs::read_to_string(&path)?;
+            let file =
+                syn::parse_file(&text).map_err(|error| format!("{}: {error}", path.display()))?;
+            sources.push(Source {
+                package,
+                path,
+                file,
+            });
+        }
     }
     Ok(sources)
 }
 
-fn parse_folder(
+/// Returns the source files of all crates, without generated files, each with the folder of its crate.
+pub(crate) fn files() -> Result<Vec<(String, PathBuf)>, Box<dyn Error>> {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
+    let mut files = Vec::new();
+    for entry in fs::read_dir(crates)? {
+        let folder = entry?.path();
+        let package = folder.file_name().unwrap_or_default();
+        let package = package.to_string_lossy().into_owned();
+        add_files(&package, &folder.join("src"), &mut files)?;
+    }
+    Ok(files)
+}
+
+fn add_files(
     package: &str,
     folder: &Path,
-    sources: &mut Vec<Source>,
+    files: &mut Vec<(String, PathBuf)>,
 ) -> Result<(), Box<dyn Error>> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         if path.is_dir() {
             if path.file_name().is_some_and(|name| name != "generated") {
-                parse_folder(package, &path, sources)?;
+                add_files(package, &path, files)?;
             }
         } else if path.extension().is_some_and(|extension| extension == "rs")
             && path.file_stem().is_some_and(|stem| stem != "tests")
         {
-            let text = fs::read_to_string(&path)?;
-            let file =
-                syn::parse_file(&text).map_err(|error| format!("{}: {error}", path.display()))?;
-            sources.push(Source {
-                package: package.to_owned(),
-                path,
-                file,
-            });
+            files.push((package.to_owned(), path));
         }
     }
     Ok(())

@@ -8,6 +8,7 @@ mod imports;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::{env, fs};
 
 use curium_tests::{TestResult, skip, uses_cuda};
@@ -142,8 +143,15 @@ const CIRCLES: &[Circle] = &[
 /// The maximum number of files that import each other in a circle.
 const MAX_FILES: usize = 14;
 
-/// Returns the modules of each crate, by the folder below `crates`.
-fn crates() -> TestResult<BTreeMap<String, Modules>> {
+/// The modules of each crate, by the folder below `crates`. To parse them takes seconds.
+static CRATES: LazyLock<Result<BTreeMap<String, Modules>, String>> =
+    LazyLock::new(|| read_crates().map_err(|error| format!("{error:?}")));
+
+fn crates() -> TestResult<&'static BTreeMap<String, Modules>> {
+    Ok(CRATES.as_ref().map_err(String::as_str)?)
+}
+
+fn read_crates() -> TestResult<BTreeMap<String, Modules>> {
     let root = env::var_os("CARGO_MANIFEST_DIR").ok_or("`CARGO_MANIFEST_DIR` is not set")?;
     let folder = Path::new(&root)
         .parent()
@@ -225,7 +233,7 @@ fn circles_of_files_are_small() -> TestResult {
         crates["driver"].files().len() > 100,
         "the files of the driver are read"
     );
-    for (package, modules) in &crates {
+    for (package, modules) in crates {
         let largest = circles(&modules.files()).into_iter().max_by_key(Vec::len);
         let largest = largest.unwrap_or_default();
         assert!(

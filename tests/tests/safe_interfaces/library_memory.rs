@@ -5,7 +5,7 @@ use quote::ToTokens as _;
 use syn::visit::Visit;
 use syn::{ItemMod, ItemStruct};
 
-use crate::sources::{Result, is_test, sources};
+use crate::sources::{Result, is_test, sources_with};
 
 /// The crates that bind libraries.
 const CRATES: [&str; 4] = ["blas", "fft", "nccl", "rand"];
@@ -49,7 +49,7 @@ impl<'ast> Visit<'ast> for Structs {
 /// Returns the structs of the crates that contain a field of a type.
 fn structs_with(type_name: &'static str) -> Result<Vec<(String, String)>> {
     let mut owners = Vec::new();
-    for source in sources()? {
+    for source in sources_with(type_name)? {
         if !CRATES.contains(&source.krate.as_str()) {
             continue;
         }
