@@ -4,43 +4,55 @@ use std::error::Error;
 use std::fs;
 use std::path::Path;
 
-/// Returns `true` if a source file in `folder` contains a unit test.
-fn has_unit_tests(folder: &Path) -> Result<bool, Box<dyn Error>> {
+/// Returns `true` if a source file in `folder` contains one of `texts`.
+fn contains(folder: &Path, texts: &[&str]) -> Result<bool, Box<dyn Error>> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
-        let has_tests = if path.is_dir() {
-            has_unit_tests(&path)?
+        let is_found = if path.is_dir() {
+            contains(&path, texts)?
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let source = fs::read_to_string(&path)?;
+            texts.iter().any(|text| source.contains(text))
         } else {
-            path.extension().is_some_and(|extension| extension == "rs")
-                && fs::read_to_string(&path)?.contains("#[test]")
+            false
         };
-        if has_tests {
+        if is_found {
             return Ok(true);
         }
     }
     Ok(false)
 }
 
-/// With `test = false`, cargo compiles no unit tests and runs none.
+/// With `test = false` and `doctest = false`, cargo compiles no unit tests and no examples of documentation.
 #[test]
-fn untested_packages_have_no_unit_tests() -> Result<(), Box<dyn Error>> {
+fn untested_packages_have_no_tests() -> Result<(), Box<dyn Error>> {
+    const KINDS: [(&str, &[&str]); 2] = [
+        ("\ntest = false\n", &["#[test]"]),
+        ("\ndoctest = false\n", &["/// ```", "//! ```"]),
+    ];
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let mut untested = 0;
+    let mut untested = [0; KINDS.len()];
     for parent in ["crates", "examples", "tests"] {
         for entry in fs::read_dir(root.join(parent))? {
             let folder = entry?.path();
             let manifest = folder.join("Cargo.toml");
-            if !manifest.exists() || !fs::read_to_string(manifest)?.contains("\ntest = false\n") {
+            if !manifest.exists() {
                 continue;
             }
-            untested += 1;
-            assert!(
-                !has_unit_tests(&folder.join("src"))?,
-                "{} has unit tests that do not run",
-                folder.display()
-            );
+            let manifest = fs::read_to_string(manifest)?;
+            for (count, (setting, tests)) in untested.iter_mut().zip(KINDS) {
+                if manifest.contains(setting) {
+                    *count += 1;
+                    assert!(
+                        !contains(&folder.join("src"), tests)?,
+                        "{}: tests do not run, because of `{}`",
+                        folder.display(),
+                        setting.trim()
+                    );
+                }
+            }
         }
     }
-    assert!(untested > 0, "no manifest was read");
+    assert!(untested.iter().all(|count| *count > 0), "{untested:?}");
     Ok(())
 }
