@@ -57,7 +57,6 @@
 //! or a `tracing` subscriber that re-enters this module on the same thread receives an argument error.
 
 mod accesses;
-mod capture_gate;
 mod history;
 mod launch;
 mod lease;
@@ -66,19 +65,17 @@ mod operation;
 mod registrations;
 pub(crate) mod report;
 mod scope;
-mod sync;
 mod sync_point;
 #[cfg(all(test, loom))]
 mod tests;
 mod thread_state;
 
 pub use self::accesses::Accesses;
-pub(crate) use self::capture_gate::Closed;
 pub(crate) use self::launch::LaunchLeases;
 pub use self::lease::HostAccess;
 pub(crate) use self::lease::Lease;
 pub use self::operation::Operation;
-pub(crate) use self::scope::{CaptureLog, KeptValue, Key, Scope};
+pub(crate) use self::scope::{CaptureLog, Scope};
 pub(crate) use self::sync_point::{SyncPoints, wait};
 pub use self::thread_state::is_nested;
 pub(crate) use self::thread_state::{Ordering, expect_not_ordering};

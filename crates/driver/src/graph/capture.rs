@@ -15,10 +15,12 @@ use super::object_reference::ObjectReference;
 use super::resource::{Resource, ResourceSet};
 use super::tree::Tree;
 use crate::AsRawStream as _;
+use crate::base::capture_gate::Closed;
 use crate::base::capture_guard;
+use crate::base::kept_value::Key;
 use crate::base::release::release;
 use crate::call;
-use crate::hazard::{CaptureLog, Closed, Key, Ordering, Scope, expect_not_ordering, wait};
+use crate::hazard::{CaptureLog, Ordering, Scope, expect_not_ordering, wait};
 use crate::{Context, Error, Result, Stream};
 
 /// A stream in capture mode, passed to the closure of [`Graph::capture`] or [`Graph::capture_into`].

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use super::object_reference::ObjectReference;
 use super::semaphore::SemaphoreOwner;
 use crate::Event;
-use crate::hazard::{KeptValue, Lease};
+use crate::base::kept_value::KeptValue;
+use crate::hazard::Lease;
 use crate::kernel::Inner as Kernel;
 
 /// An object that a node uses for as long as it can run.

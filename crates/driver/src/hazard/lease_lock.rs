@@ -22,7 +22,7 @@
 use std::sync::Arc;
 
 use super::registrations::Registrations;
-use super::sync::{AtomicU64, Condvar, Mutex, MutexGuard, Relaxed, SeqCst, model_fence};
+use crate::base::sync::{AtomicU64, Condvar, Mutex, MutexGuard, Relaxed, SeqCst, model_fence};
 
 /// The accesses to one allocation that later accesses may have to wait for.
 pub(super) trait Log {

@@ -8,10 +8,11 @@ use std::sync::Arc;
 use curium_sys::{CUdeviceptr, CUstream};
 
 use super::lease::Leased;
-use super::scope::{Key, Scope};
+use super::scope::Scope;
 use super::sync_point::OPERATION;
 use super::thread_state::{self, expect_not_ordering, is_nested};
 use crate::base::capture_guard::{self, ON_THE_SCOPE};
+use crate::base::kept_value::Key;
 use crate::{AsRawStream as _, Driver, Result, Stream};
 
 /// An operation that is being enqueued on a stream.

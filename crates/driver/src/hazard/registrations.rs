@@ -1,6 +1,6 @@
 //! Operations of one stream that use leased memory without its lock.
 
-use super::sync::{AtomicU64, Condvar, Mutex, SeqCst, model_fence};
+use crate::base::sync::{AtomicU64, Condvar, Mutex, SeqCst, model_fence};
 
 /// The operations in progress on a stream that access leased memory without its lock.
 ///

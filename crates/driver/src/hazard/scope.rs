@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use curium_sys::CUdeviceptr;
 
-use super::capture_gate::{CaptureGate, Closed};
 use super::history::{AccessList, History};
 use super::lease::{Lease, Leased};
 use super::sync_point::{OPERATION, StreamPoint};
-use crate::base::contain::contain;
+use crate::base::capture_gate::{CaptureGate, Closed};
+use crate::base::kept_value::{KeptValue, Key};
 use crate::{Error, Result, Stream};
 
 /// A capture, as referenced by its streams. Streams held elsewhere keep it alive after the capture has ended.
@@ -38,43 +38,6 @@ struct Memory {
     lease: Lease,
     history: History,
     others: AccessList,
-}
-
-/// The key of an object that a capture keeps: its kind, and its handle or address.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub(crate) enum Key {
-    Kernel(usize),
-    Event(usize),
-    HostFunction(usize),
-    Shared(usize),
-}
-
-/// A value that a graph keeps alive. The destructor of another crate's type is user code: its panic is caught, because
-/// the graph drops other values as well, and may itself be dropped by a panic.
-#[derive(Clone)]
-pub(crate) struct KeptValue(
-    /// `None` while it is dropped.
-    Option<Arc<dyn Any + Send + Sync>>,
-);
-
-impl KeptValue {
-    /// Returns an address that is unique for as long as the value exists.
-    pub(crate) fn address(&self) -> usize {
-        self.0.as_ref().map_or(0, |value| Arc::as_ptr(value).addr())
-    }
-
-    /// Returns the value if it is a `T`.
-    pub(crate) fn downcast_ref<T: Any>(&self) -> Option<&T> {
-        self.0.as_ref()?.downcast_ref()
-    }
-}
-
-impl Drop for KeptValue {
-    fn drop(&mut self) {
-        if let Some(value) = self.0.take() {
-            contain(|| drop(value));
-        }
-    }
 }
 
 /// The identity of the next capture.
@@ -160,7 +123,7 @@ impl Scope {
         self.with(|log| {
             log.objects
                 .entry(key)
-                .or_insert_with(|| KeptValue(Some(value())));
+                .or_insert_with(|| KeptValue::new(value()));
         });
     }
 

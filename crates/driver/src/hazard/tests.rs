@@ -14,12 +14,12 @@ use loom::cell::UnsafeCell;
 use loom::sync::Mutex;
 use loom::thread;
 
-use super::capture_gate::CaptureGate;
 use super::lease_lock::{
     Claimable, FreeAccesses, LaunchRecord, Launches, LeaseLock, Log, launch_holding,
 };
 use super::registrations::Registrations;
-use super::sync::AtomicU64;
+use crate::base::capture_gate::CaptureGate;
+use crate::base::sync::AtomicU64;
 
 /// The log of one allocation.
 struct Numbers {

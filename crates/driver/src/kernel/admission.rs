@@ -5,7 +5,8 @@ use std::sync::Arc;
 use curium_sys::CUfunction;
 
 use super::Inner;
-use crate::hazard::{Key, Operation};
+use crate::base::kept_value::Key;
+use crate::hazard::Operation;
 use crate::{Result, Stream};
 
 /// A launch whose operation is not admitted yet.

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use crate::base::capture_guard;
+use crate::base::kept_value::Key;
 use crate::call;
 use crate::event::explain::other_context;
-use crate::hazard::{Key, Operation};
+use crate::hazard::Operation;
 use crate::{
     AsRawStream as _, Error, Event, EventFlags, EventPool, PooledEvent, RecordFlags, Result, Stream,
 };

@@ -3,10 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-#[cfg(all(test, loom))]
-use loom::sync::{Mutex, MutexGuard};
-#[cfg(not(all(test, loom)))]
-use parking_lot::{Mutex, MutexGuard};
+use crate::base::sync::Mutex;
 
 /// The progress of a wait: `W` is the waker of the task, and `R` the result.
 pub(super) struct Progress<W, R> {
@@ -61,14 +58,14 @@ impl<W, R> Progress<W, R> {
 
     /// Records that the caller adds an entry before a task is registered.
     pub(super) fn begin(&self) {
-        if let Stage::Pending { is_watched, .. } = &mut *self.lock() {
+        if let Stage::Pending { is_watched, .. } = &mut *self.stage.lock() {
             *is_watched = true;
         }
     }
 
     /// Returns the state, and takes the result if there is one.
     pub(super) fn state(&self) -> State<R> {
-        match &mut *self.lock() {
+        match &mut *self.stage.lock() {
             Stage::Pending { waker: Some(_), .. } => State::Registered,
             Stage::Pending { waker: None, .. } => State::Woken,
             Stage::Ended(result) => State::Ended(result.take()),
@@ -77,7 +74,7 @@ impl<W, R> Progress<W, R> {
 
     /// Stores the waker of the task, or returns it if the wait has ended in the meantime.
     pub(super) fn register(&self, new: W, may_wake: bool) -> Result<Registered<W>, W> {
-        match &mut *self.lock() {
+        match &mut *self.stage.lock() {
             Stage::Ended(_) => Err(new),
             Stage::Pending {
                 waker,
@@ -96,7 +93,7 @@ impl<W, R> Progress<W, R> {
 
     /// Ends the wait, and returns the waker of a registered task.
     pub(super) fn end(&self, result: R) -> Option<W> {
-        match std::mem::replace(&mut *self.lock(), Stage::Ended(Some(result))) {
+        match std::mem::replace(&mut *self.stage.lock(), Stage::Ended(Some(result))) {
             Stage::Pending { waker, .. } => waker,
             Stage::Ended(_) => None,
         }
@@ -104,7 +101,7 @@ impl<W, R> Progress<W, R> {
 
     /// Returns the waker of a task that may be woken early. The entry of the background thread is then finished.
     pub(super) fn take_early(&self) -> Option<W> {
-        match &mut *self.lock() {
+        match &mut *self.stage.lock() {
             Stage::Pending {
                 waker,
                 is_watched,
@@ -118,12 +115,5 @@ impl<W, R> Progress<W, R> {
             }
             Stage::Pending { .. } | Stage::Ended(_) => None,
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Stage<W, R>> {
-        #[cfg(all(test, loom))]
-        return self.stage.lock().expect("no thread of a model panics");
-        #[cfg(not(all(test, loom)))]
-        return self.stage.lock();
     }
 }

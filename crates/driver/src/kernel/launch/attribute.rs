@@ -16,7 +16,8 @@ use curium_sys::{
 };
 
 use super::{Dimensions, LaunchConfig};
-use crate::hazard::{Key, Scope};
+use crate::base::kept_value::Key;
+use crate::hazard::Scope;
 use crate::{
     AccessPolicyWindow, Carveout, ClusterScheduling, Driver, Event, MemorySyncDomain,
     MemorySyncDomainMap, Result, SharedMemoryMode,

@@ -11,10 +11,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-#[cfg(all(test, loom))]
-use loom::sync::{Mutex, MutexGuard};
-#[cfg(not(all(test, loom)))]
-use parking_lot::{Mutex, MutexGuard};
+use crate::base::sync::Mutex;
 
 /// The waiting tasks of one timeline. `W` is the waker of a task.
 pub(crate) struct Waits<W> {
@@ -83,7 +80,7 @@ impl<W> Waits<W> {
         sequence: u64,
         waiting: Waiting<W>,
     ) -> Registered<W> {
-        let mut list = self.lock();
+        let mut list = self.list.lock();
         let key = key.unwrap_or_else(|| {
             list.last += 1;
             Key {
@@ -102,17 +99,17 @@ impl<W> Waits<W> {
 
     /// Removes a task. It is not woken afterwards, unless it was taken before.
     pub(crate) fn remove(&self, key: Key) -> Option<Waiting<W>> {
-        self.lock().waiting.remove(&key)
+        self.list.lock().waiting.remove(&key)
     }
 
     /// Returns `true` if the task is registered, and not taken.
     pub(crate) fn contains(&self, key: Key) -> bool {
-        self.lock().waiting.contains_key(&key)
+        self.list.lock().waiting.contains_key(&key)
     }
 
     /// Takes the tasks that wait for `reached` or a smaller number, in order.
     pub(crate) fn take_reached(&self, reached: u64) -> BTreeMap<Key, Waiting<W>> {
-        let mut list = self.lock();
+        let mut list = self.list.lock();
         match list.waiting.first_key_value() {
             Some((first, _)) if first.sequence <= reached => {}
             _ => return BTreeMap::new(),
@@ -126,24 +123,28 @@ impl<W> Waits<W> {
 
     /// Takes all tasks.
     pub(crate) fn take_all(&self) -> BTreeMap<Key, Waiting<W>> {
-        std::mem::take(&mut self.lock().waiting)
+        std::mem::take(&mut self.list.lock().waiting)
     }
 
     /// Takes all tasks of a timeline that cannot be watched.
     pub(crate) fn abandon(&self) -> BTreeMap<Key, Waiting<W>> {
-        let mut list = self.lock();
+        let mut list = self.list.lock();
         list.is_watched = false;
         std::mem::take(&mut list.waiting)
     }
 
     /// Takes the first task.
     pub(crate) fn take_first(&self) -> Option<Waiting<W>> {
-        self.lock().waiting.pop_first().map(|(_, waiting)| waiting)
+        self.list
+            .lock()
+            .waiting
+            .pop_first()
+            .map(|(_, waiting)| waiting)
     }
 
     /// Returns the first task, or stops watching if there is none: the next registration then begins anew.
     pub(crate) fn head_or_end(&self) -> Option<Head> {
-        let mut list = self.lock();
+        let mut list = self.list.lock();
         match list.waiting.first_key_value() {
             Some((_, first)) => Some(Head {
                 enqueued: first.enqueued,
@@ -155,12 +156,5 @@ impl<W> Waits<W> {
                 None
             }
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, List<W>> {
-        #[cfg(all(test, loom))]
-        return self.list.lock().expect("no thread of a model panics");
-        #[cfg(not(all(test, loom)))]
-        return self.list.lock();
     }
 }

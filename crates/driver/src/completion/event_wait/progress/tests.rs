@@ -91,7 +91,7 @@ mod model {
                     if registered.begins
                         && (is_first || self.mutation != Some(Mutation::ForgetsToBegin))
                     {
-                        let mut table = self.table.lock().unwrap();
+                        let mut table = self.table.lock();
                         if table.added == 0 || self.mutation != Some(Mutation::ReusesTheEntry) {
                             table.added += 1;
                         }
@@ -104,7 +104,7 @@ mod model {
 
         /// Queries the entry, and wakes the task early if the event has not completed.
         fn query(&self) {
-            let Some(entry) = self.table.lock().unwrap().current else {
+            let Some(entry) = self.table.lock().current else {
                 return;
             };
             let waker = if self.event.load(Ordering::Acquire) {
@@ -118,7 +118,7 @@ mod model {
             if waker.is_some() {
                 self.wakes.fetch_add(1, Ordering::AcqRel);
             }
-            let mut table = self.table.lock().unwrap();
+            let mut table = self.table.lock();
             if table.current == Some(entry) {
                 table.current = None;
             }

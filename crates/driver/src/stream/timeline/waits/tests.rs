@@ -83,27 +83,27 @@ mod model {
             }
             let registered = self.waits.register(None, sequence, waiting(task));
             if registered.begins && self.mutation != Some(Mutation::ForgetsToBegin) {
-                *self.table.lock().unwrap() = true;
+                *self.table.lock() = true;
             }
             Some(registered.key)
         }
 
         /// One look of the background thread.
         fn look(&self) {
-            if !*self.table.lock().unwrap() {
+            if !*self.table.lock() {
                 return;
             }
             let taken = self.waits.take_reached(self.word.load(Ordering::Acquire));
             for waiting in taken.into_values() {
-                self.woken.lock().unwrap()[waiting.waker] += 1;
+                self.woken.lock()[waiting.waker] += 1;
             }
             if self.mutation == Some(Mutation::EndsWithoutTheLock) {
                 if self.waits.head_or_end().is_none() {
-                    *self.table.lock().unwrap() = false;
+                    *self.table.lock() = false;
                 }
                 return;
             }
-            let mut table = self.table.lock().unwrap();
+            let mut table = self.table.lock();
             if self.waits.head_or_end().is_none() {
                 *table = false;
             }
@@ -138,10 +138,10 @@ mod model {
             let second = second.join().unwrap();
             watcher.join().unwrap();
             model.look();
-            let woken = *model.woken.lock().unwrap();
+            let woken = *model.woken.lock();
             assert_eq!(woken[0], u32::from(first.is_some()), "the first task");
             assert_eq!(woken[1], u32::from(second.is_some()), "the second task");
-            assert!(!*model.table.lock().unwrap(), "no task waits any more");
+            assert!(!*model.table.lock(), "no task waits any more");
         });
     }
 
@@ -178,7 +178,7 @@ mod model {
             let is_removed = key.map(|key| model.waits.remove(key).is_some());
             watcher.join().unwrap();
             model.look();
-            let woken = model.woken.lock().unwrap()[0];
+            let woken = model.woken.lock()[0];
             assert_eq!(woken, u32::from(is_removed == Some(false)));
         });
     }

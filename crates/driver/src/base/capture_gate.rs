@@ -2,18 +2,18 @@
 //!
 //! Work is enqueued, and its accesses are recorded, between [`CaptureGate::enter`] and [`CaptureGate::leave`]. The end
 //! of the capture waits for all other threads that have entered, and threads that arrive during the end wait for it.
-//! The driver therefore captures no work that was not recorded, and executes none that was. `tests` checks this with
-//! loom.
+//! The driver therefore captures no work that was not recorded, and executes none that was. `hazard/tests.rs` checks
+//! this with loom.
 //!
 //! If the thread that ends the capture has entered it itself and not left, it cannot wait for itself: the capture ends,
 //! and is reported as [disturbed](Closed::is_disturbed).
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::sync::{Condvar, Mutex, current_thread};
+use crate::base::sync::{Condvar, Mutex, current_thread};
 
 /// The gate of one capture, with the log of its work.
-pub(super) struct CaptureGate<T> {
+pub(crate) struct CaptureGate<T> {
     state: Mutex<State<T>>,
     changed: Condvar,
     is_open: AtomicBool,
@@ -50,7 +50,7 @@ pub(crate) struct Closed<T, R> {
 struct Ending<'a, T>(&'a CaptureGate<T>);
 
 impl<T> CaptureGate<T> {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             state: Mutex::new(State {
                 log: None,
@@ -63,19 +63,19 @@ impl<T> CaptureGate<T> {
     }
 
     /// Opens the gate.
-    pub(super) fn open(&self, log: T) {
+    pub(crate) fn open(&self, log: T) {
         self.state.lock().log = Some(log);
         self.is_open.store(true, Ordering::Release);
     }
 
     #[inline]
-    pub(super) fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         self.is_open.load(Ordering::Acquire)
     }
 
     /// Enters an open capture; returns `false` if it has ended. A thread that `is_nested` in another access enters even
     /// while the end of the capture waits, since that end may wait for this thread.
-    pub(super) fn enter(&self, is_nested: bool) -> bool {
+    pub(crate) fn enter(&self, is_nested: bool) -> bool {
         let mut state = self.state.lock();
         while state.end == End::Ending || state.end == End::Waiting && !is_nested {
             self.changed.wait(&mut state);
@@ -87,7 +87,7 @@ impl<T> CaptureGate<T> {
         is_open
     }
 
-    pub(super) fn leave(&self) {
+    pub(crate) fn leave(&self) {
         let thread = current_thread();
         let mut state = self.state.lock();
         if let Some(index) = state.entered.iter().position(|entered| *entered == thread) {
@@ -99,12 +99,12 @@ impl<T> CaptureGate<T> {
     }
 
     /// Runs `operation` with the log, unless the capture has ended.
-    pub(super) fn with<R>(&self, operation: impl FnOnce(&mut T) -> R) -> Option<R> {
+    pub(crate) fn with<R>(&self, operation: impl FnOnce(&mut T) -> R) -> Option<R> {
         self.state.lock().log.as_mut().map(operation)
     }
 
     /// Ends the capture with `end` once no other thread is in it. Returns `None` if it had already ended.
-    pub(super) fn close<R>(&self, end: impl FnOnce(&mut T) -> R) -> Option<Closed<T, R>> {
+    pub(crate) fn close<R>(&self, end: impl FnOnce(&mut T) -> R) -> Option<Closed<T, R>> {
         let thread = current_thread();
         let mut state = self.state.lock();
         state.log.as_ref()?;

@@ -1,21 +1,21 @@
-//! The locks of hazard tracking. Under loom they are loom's, which explores every interleaving.
+//! The locks of protocols between threads that loom checks. Under loom they are loom's, which explores every interleaving.
 
 #[cfg(not(all(test, loom)))]
-pub(super) use std::sync::atomic::AtomicU64;
-pub(super) use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+pub(crate) use std::sync::atomic::AtomicU64;
+pub(crate) use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 #[cfg(all(test, loom))]
-pub(super) use loom::sync::atomic::AtomicU64;
+pub(crate) use loom::sync::atomic::AtomicU64;
 #[cfg(not(all(test, loom)))]
-pub(super) use parking_lot::{Condvar, Mutex, MutexGuard};
+pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard};
 
 #[cfg(all(test, loom))]
-pub(super) use self::checked::{Condvar, Mutex, MutexGuard, current_thread};
+pub(crate) use self::checked::{Condvar, Mutex, MutexGuard, current_thread};
 
 /// Returns the number of the calling thread, which no other live thread has.
 #[cfg(not(all(test, loom)))]
 #[inline]
-pub(super) fn current_thread() -> usize {
+pub(crate) fn current_thread() -> usize {
     use parking_lot::lock_api::GetThreadId as _;
 
     parking_lot::RawThreadId::INIT.nonzero_thread_id().get()
@@ -23,7 +23,7 @@ pub(super) fn current_thread() -> usize {
 
 /// Orders sequentially consistent accesses under loom, which models that order for fences only.
 #[inline]
-pub(super) fn model_fence() {
+pub(crate) fn model_fence() {
     #[cfg(all(test, loom))]
     loom::sync::atomic::fence(SeqCst);
 }
