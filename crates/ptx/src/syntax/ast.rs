@@ -13,6 +13,7 @@ use super::name::{Name, Names};
 use super::opcode::Opcode;
 use super::operand::{GlobalId, LocalId, Operand, RegisterId};
 use super::scalar::ScalarType;
+use super::validate::ParsedForm;
 use super::variable::Variable;
 
 /// A parsed, resolved and validated PTX module.
@@ -356,6 +357,8 @@ pub(crate) struct Instruction {
     pub(crate) operands: Vec<Operand>,
     /// The mask of the bytes of a load that the program uses: `.pragma "used_bytes_mask N"`.
     pub(crate) used_bytes: Option<u32>,
+    /// The form of an instruction that has a definition.
+    pub(crate) form: Option<&'static ParsedForm>,
     /// The position of the opcode.
     pub(crate) span: Span,
 }

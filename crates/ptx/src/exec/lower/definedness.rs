@@ -70,7 +70,7 @@ impl Lowerer<'_> {
     /// Returns the flow of an instruction that has a definition.
     fn form_flow(&self, instruction: &Instruction) -> Flows {
         let operands = &instruction.operands[..];
-        let Some(parsed) = instruction.form() else {
+        let Some(parsed) = instruction.form else {
             return Flows::nothing();
         };
         let form = parsed.form;

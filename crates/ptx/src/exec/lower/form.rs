@@ -17,9 +17,7 @@ use crate::syntax::{
 impl Lowerer<'_> {
     /// Lowers an instruction by the form of its definition.
     pub(super) fn by_form(&mut self, instruction: &Instruction) -> Lowered {
-        let parsed = instruction
-            .form()
-            .ok_or_else(|| Refusal::form(instruction))?;
+        let parsed = instruction.form.ok_or_else(|| Refusal::form(instruction))?;
         match parsed.form.run {
             Run::Handler(handler) => self.computation(instruction, parsed, handler()),
             Run::Typed(handler) => {

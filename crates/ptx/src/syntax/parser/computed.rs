@@ -119,14 +119,16 @@ impl Parser<'_> {
         });
         let mut operands = vec![Operand::Register(result)];
         operands.extend_from_slice(sources);
-        self.computations.push(Instruction {
+        let instruction = Instruction {
             predicate: None,
             opcode: Opcode::from_name(opcode).expect("the instruction exists"),
             modifiers: modifiers.to_vec(),
             operands,
             used_bytes: None,
+            form: None,
             span,
-        });
+        };
+        self.computations.push(instruction.with_form());
         result
     }
 }

@@ -33,8 +33,10 @@ impl Parser<'_> {
             modifiers,
             operands,
             used_bytes,
+            form: None,
             span: token.span,
-        };
+        }
+        .with_form();
         validate::Context {
             module: &self.module,
             function: &self.function,

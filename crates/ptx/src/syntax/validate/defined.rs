@@ -195,9 +195,22 @@ fn parsed_forms(instruction: &Instruction) -> &'static [ParsedForm] {
         .map_or(&[], Vec::as_slice)
 }
 
+impl PartialEq for ParsedForm {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other)
+    }
+}
+
 impl Instruction {
-    /// Returns the form of an instruction that has a definition.
-    pub(crate) fn form(&self) -> Option<&'static ParsedForm> {
+    /// Finds the form of an instruction that has a definition.
+    pub(in crate::syntax) fn with_form(self) -> Self {
+        Self {
+            form: self.find_form(),
+            ..self
+        }
+    }
+
+    fn find_form(&self) -> Option<&'static ParsedForm> {
         let types = self.form_types()?;
         parsed_forms(self).iter().find(|parsed| {
             parsed.types.contains(&types)
@@ -216,7 +229,7 @@ impl Context<'_> {
     /// Checks an instruction that has a definition.
     pub(super) fn defined(&self) -> Result<(), Error> {
         let types = self.instruction.form_types();
-        if let (Some(parsed), Some(types)) = (self.instruction.form(), types) {
+        if let (Some(parsed), Some(types)) = (self.instruction.form, types) {
             return self.form_operands(parsed, types);
         }
         let forms = parsed_forms(self.instruction);

@@ -216,8 +216,13 @@ impl Unmet {
             .into_iter()
             .filter_map(|opcode| self.forms.get(&opcode))
             .flatten();
+        let has_special = instruction
+            .operands
+            .iter()
+            .any(|operand| matches!(operand, Operand::Special(_)));
+        let registers: &[&'static Requirement] = if has_special { &self.registers } else { &[] };
         let used = forms
-            .chain(&self.registers)
+            .chain(registers)
             .filter(|requirement| requirement.concerns(instruction));
         used.copied().max_by_key(|requirement| {
             (
