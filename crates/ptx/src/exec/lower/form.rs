@@ -63,7 +63,7 @@ impl Lowerer<'_> {
             match kind {
                 OperandKind::Narrow => rows.push(self.widened(instruction, source, scalar)?),
                 OperandKind::Predicate => {
-                    rows.extend(<[u32; 2]>::from(self.predicate_source(source)?))
+                    rows.extend(<[u32; 2]>::from(self.predicate_source(source)?));
                 }
                 _ => rows.push(self.source(source, scalar)?),
             }
