@@ -4,7 +4,6 @@
 //! [`object`](crate::object).
 
 pub(crate) mod activity;
-pub(crate) mod array;
 pub(crate) mod call_counts;
 pub(crate) mod capture;
 pub(crate) mod context;
@@ -16,9 +15,7 @@ pub(crate) mod faults;
 pub(crate) mod function;
 pub(crate) mod graph;
 pub(crate) mod green;
-pub(crate) mod image;
 pub(crate) mod initialization;
-pub(crate) mod ipc_event;
 pub(crate) mod kernel;
 pub(crate) mod launch;
 pub(crate) mod library;
@@ -40,13 +37,14 @@ pub(crate) mod stream_memory_operation;
 pub(crate) mod texture;
 pub(crate) mod virtual_memory;
 
+use std::ffi::c_void;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 
 use curium_ptx::exec;
-use curium_sys::CUresult;
+use curium_sys::{CUresult, Function};
 
 use crate::config::Config;
 use crate::driver::call_counts::CallCounts;
@@ -69,9 +67,15 @@ use crate::report::Reports;
 use crate::result::Result;
 use crate::summary::Summary;
 
+/// Returns the address of a function of the driver in a slot, or of its variant for the per-thread default stream, if requested and if
+/// there is one.
+pub(crate) type EntryPoint =
+    fn(slot: usize, function: Function, is_per_thread: bool) -> *const c_void;
+
 /// One driver with its state.
 pub(crate) struct Driver {
     config: Config,
+    entry_point: EntryPoint,
     /// The slot and a serial number, which distinguishes this driver from others that had the same slot.
     thread: ThreadState,
     /// The process that it was started in.
@@ -100,11 +104,16 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    pub(crate) fn new(config: Config, slot: usize) -> std::result::Result<Arc<Self>, Error> {
+    pub(crate) fn new(
+        config: Config,
+        slot: usize,
+        entry_point: EntryPoint,
+    ) -> std::result::Result<Arc<Self>, Error> {
         static SERIAL: AtomicU64 = AtomicU64::new(1);
         let memory = Memory::new(&config)?;
         let races: Option<Arc<Races>> = config.race_checks.then(Arc::default);
         Ok(Arc::new_cyclic(|shared| Self {
+            entry_point,
             thread: ThreadState {
                 slot,
                 serial: SERIAL.fetch_add(1, Ordering::Relaxed),
@@ -144,6 +153,16 @@ impl Driver {
         Operands {
             memory: &self.memory,
         }
+    }
+
+    /// Returns the address of a function of this driver, or of its variant for the per-thread default stream, if requested and if there
+    /// is one.
+    pub(crate) fn function_address(
+        &self,
+        function: Function,
+        is_per_thread: bool,
+    ) -> *const c_void {
+        (self.entry_point)(self.thread.slot, function, is_per_thread)
     }
 
     pub(crate) fn thread(&self) -> ThreadState {
@@ -201,7 +220,7 @@ impl Driver {
 
     /// Performs the first steps of every call: counts it, applies its faults, and fails before `cuInit` or on a thread that may not call
     /// the driver.
-    pub(crate) fn admit(&self, function: curium_sys::Function) -> Result {
+    pub(crate) fn admit(&self, function: Function) -> Result {
         self.counts.add(function);
         if let Some(code) = self.fault(function) {
             return Err(code);
@@ -218,7 +237,7 @@ impl Driver {
     }
 
     /// Applies the faults of a call. Returns the code that the call returns instead of running.
-    fn fault(&self, function: curium_sys::Function) -> Option<CUresult> {
+    fn fault(&self, function: Function) -> Option<CUresult> {
         let met = self.faults.apply(function)?;
         if !met.delay.is_zero() {
             std::thread::sleep(met.delay);

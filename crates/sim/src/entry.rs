@@ -247,9 +247,11 @@ static VARIANTS: [fn(Function) -> Option<*const c_void>; MAX_DRIVERS] = [
     variant::<31>,
 ];
 
-/// Returns the variant of a function of the driver in `slot` for the default stream of the calling thread, if there is one.
-pub(crate) fn per_thread_variant(slot: usize, function: Function) -> Option<*const c_void> {
-    VARIANTS[slot](function)
+/// Returns the address of a function of the driver in `slot`, or of its variant for the default stream of the calling thread, if
+/// requested and if there is one.
+pub(crate) fn address(slot: usize, function: Function, is_per_thread: bool) -> *const c_void {
+    let variant = VARIANTS[slot](function).filter(|_| is_per_thread);
+    variant.unwrap_or_else(|| api(slot).address(function))
 }
 
 /// Returns every function of the driver in `slot`.

@@ -46,9 +46,8 @@ macro_rules! export {
             per_thread::variant_of! { export_variant $name ($($parameter: $ty),*) -> $result }
         )*
 
-        /// Returns the exported functions. `cuGetProcAddress` must return these, because they check the state of the process and are
-        /// traced.
-        pub(crate) fn api() -> Api {
+        /// Returns the exported functions.
+        fn api() -> Api {
             let mut api = Api::empty();
             $(api.$name = Some($name);)*
             api
@@ -77,7 +76,7 @@ curium_sys::for_each_function!(export);
 macro_rules! list_variants {
     ($($name:ident $variant:ident;)*) => {
         /// Returns the variant of a function for the default stream of the calling thread, if there is one.
-        pub(crate) fn per_thread_variant(function: Function) -> Option<*const c_void> {
+        fn per_thread_variant(function: Function) -> Option<*const c_void> {
             Some(match function {
                 $(Function::$name => $variant as *const c_void,)*
                 _ => return None,
@@ -87,6 +86,13 @@ macro_rules! list_variants {
 }
 
 per_thread::for_each_variant!(list_variants);
+
+/// Returns the address of an exported function, or of its variant for the default stream of the calling thread. `cuGetProcAddress` must
+/// return these, because they check the state of the process and are traced.
+fn address(_slot: usize, function: Function, is_per_thread: bool) -> *const c_void {
+    let variant = per_thread_variant(function).filter(|_| is_per_thread);
+    variant.unwrap_or_else(|| api().address(function))
+}
 
 /// `true` in a child of a process that had loaded the library. As on hardware, state that was initialized before a fork cannot be used by
 /// the child.
@@ -106,7 +112,8 @@ fn start() -> Result<(), CUresult> {
     }
     *STARTED.get_or_init(|| {
         let config = Config::from_environment().map_err(|error| refuse(&error))?;
-        let driver = Driver::new(config, slot::EXPORTED).map_err(|error| refuse(&error))?;
+        let driver =
+            Driver::new(config, slot::EXPORTED, address).map_err(|error| refuse(&error))?;
         slot::fill(slot::EXPORTED, driver);
         follow_process();
         Ok(())

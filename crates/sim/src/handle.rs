@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::{fmt, ptr};
 
 use crate::argument::Pointer;
+use crate::live::LiveObject;
 use crate::origin::Origin;
 
 /// The kind of object of a handle; part of the handle.
@@ -183,6 +184,20 @@ impl<T: Object> Table<T> {
         } else {
             StaleHandle::Unknown
         }
+    }
+
+    /// Returns the objects that count, each with the handle of its context, which is 0 for none.
+    pub(crate) fn live_objects(
+        &self,
+        kind: &'static str,
+        counts: impl Fn(&T) -> bool,
+        context: impl Fn(&T) -> u64,
+    ) -> impl Iterator<Item = LiveObject> {
+        let counted = self.iter().filter(move |(_, object)| counts(object));
+        counted.filter_map(move |(id, object)| {
+            let live = LiveObject::new(kind, id.number(), self.origin(id)?);
+            Some(live.with_context(context(object)))
+        })
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Id<T>, &T)> {

@@ -1,6 +1,5 @@
 //! The types of CUDA objects: their data, and what they do without a driver.
 
-pub(crate) mod accessed_range;
 pub(crate) mod array;
 pub(crate) mod capture;
 pub(crate) mod copy;

@@ -65,7 +65,7 @@ impl Simulator {
     /// [`Error`] if this thread created all live simulators and none was dropped within 60 seconds, or if the system does not provide the address space for device memory.
     pub fn new(config: Config) -> Result<Self, Error> {
         let slot = slot::take().ok_or(Error::NoFreeSlot)?;
-        match Driver::new(config, slot) {
+        match Driver::new(config, slot, entry::address) {
             Ok(driver) => {
                 slot::fill(slot, Arc::clone(&driver));
                 Ok(Self {

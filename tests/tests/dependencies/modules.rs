@@ -127,12 +127,6 @@ const CIRCLES: &[Circle] = &[
         reason: "the definition of an instruction is the only description of it: the front end checks against it, and it names the handler",
     },
     Circle {
-        package: "sim",
-        folder: "",
-        rooms: &["call", "entry", "export"],
-        reason: "`cuGetProcAddress` is a C function, and returns the entries of all of them",
-    },
-    Circle {
         package: "sys",
         folder: "",
         rooms: &["api", "function"],

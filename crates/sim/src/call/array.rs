@@ -56,8 +56,7 @@ impl Call<'_> {
             return Err(CUresult::CUDA_ERROR_INVALID_HANDLE);
         }
         let device = state.valid_context(array.context)?.device;
-        state.textures.arrays.remove(id);
-        state.textures.tiles.remove(&id);
+        state.textures.remove_array(id);
         drop(state.wait_for_device(device)?);
         self.memory().free(array.base);
         Ok(())
@@ -123,6 +122,6 @@ impl Call<'_> {
             base,
             is_level: false,
         };
-        output.write(self.lock().textures.arrays.insert(array).as_raw())
+        output.write(self.lock().textures.insert_array(array).as_raw())
     }
 }

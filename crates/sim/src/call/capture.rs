@@ -93,7 +93,7 @@ impl Call<'_> {
         let number = capture.number;
         let is_new_graph = !capture.is_into_existing_graph;
         let ended = state.end_capture(number);
-        self.set_capturing(!state.captures.captures.is_empty());
+        self.set_capturing(!state.captures.is_empty());
         graph.write_if_not_null(ended.map_or(std::ptr::null_mut(), Id::as_raw));
         if let Ok(captured) = ended
             && is_new_graph
@@ -125,7 +125,7 @@ impl Locked<'_> {
     pub(crate) fn begin_capture(&mut self, mut capture: Capture) {
         let driver = self.driver();
         capture.number = self.next_number();
-        self.captures.captures.push(capture);
+        self.captures.begin(capture);
         driver.set_capturing(true);
     }
 }

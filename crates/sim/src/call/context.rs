@@ -13,7 +13,7 @@ use crate::call::Call;
 use crate::call::context::create::{COREDUMPS, checked_flags};
 use crate::context::Context;
 use crate::context::stream::Stream;
-use crate::driver::context::create::MAP_HOST;
+use crate::driver::context::MAP_HOST;
 use crate::driver::locked::Locked;
 use crate::handle::Id;
 use crate::result::Result;

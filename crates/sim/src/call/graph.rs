@@ -42,7 +42,6 @@ impl Call<'_> {
         if state.captures.is_captured_into(id)
             || state
                 .graphs
-                .graphs
                 .get(id)
                 .is_some_and(|graph| graph.parent.is_some())
         {
@@ -79,7 +78,6 @@ impl Call<'_> {
         let clone = state.graphs.graph(clone)?;
         let node = state
             .graphs
-            .graphs
             .get(clone)
             .and_then(|clone| clone.origins.get(&original))
             .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
@@ -89,13 +87,7 @@ impl Call<'_> {
     pub(crate) fn cuGraphGetId(&self, graph: Pointer<CUgraph_st>, id: Pointer<u32>) -> Result {
         let state = self.lock();
         let graph = state.graphs.graph(graph)?;
-        id.write(
-            state
-                .graphs
-                .graphs
-                .get(graph)
-                .map_or(0, |graph| graph.number),
-        )
+        id.write(state.graphs.get(graph).map_or(0, |graph| graph.number))
     }
 
     pub(crate) fn cuGraphNodeGetType(
@@ -130,11 +122,7 @@ impl Call<'_> {
     ) -> Result {
         let state = self.lock();
         let (_, node) = state.graphs.node(node)?;
-        let graph = state
-            .graphs
-            .graphs
-            .get(node.graph)
-            .map_or(0, |graph| graph.number);
+        let graph = state.graphs.get(node.graph).map_or(0, |graph| graph.number);
         id.write(u64::from(graph) << 32 | u64::from(node.number))
     }
 
@@ -150,11 +138,11 @@ impl Call<'_> {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         for other in state.graphs.graph_nodes(graph) {
-            if let Some(other) = state.graphs.nodes.get_mut(other) {
+            if let Some(other) = state.graphs.get_node_mut(other) {
                 other.after.retain(|edge| edge.from != id);
             }
         }
-        if let Some(graph) = state.graphs.graphs.get_mut(graph) {
+        if let Some(graph) = state.graphs.get_mut(graph) {
             graph.nodes.retain(|other| *other != id);
         }
         state.graphs.remove_node(id);

@@ -10,7 +10,7 @@ use crate::argument::Pointer;
 use crate::call::Call;
 use crate::context::Context;
 use crate::context::stream::Stream;
-use crate::driver::ipc_event::MARK;
+use crate::driver::context::stack::ThreadState;
 use crate::driver::locked::Locked;
 use crate::driver::schedule::{Wait, Work};
 use crate::handle::Id;
@@ -18,6 +18,9 @@ use crate::memory::SharedRecords;
 use crate::object::event::{DISABLE_TIMING, Event, INTERPROCESS};
 use crate::object::ipc_event::{RemoteRecord, Shared};
 use crate::result::Result;
+
+/// The first bytes of the handles of interprocess events.
+const MARK: [u8; 8] = *b"simevent";
 
 /// The polling interval of a wait for another process.
 const PAUSE: Duration = Duration::from_micros(100);
@@ -45,7 +48,7 @@ impl Call<'_> {
             .as_ref()
             .map_or(-1, |shared| shared.records.descriptor());
         let parts = [
-            self.origin(),
+            origin(self.thread()),
             descriptor.to_le_bytes().to_vec(),
             event.address().to_le_bytes().to_vec(),
         ]
@@ -68,7 +71,7 @@ impl Call<'_> {
         if !bytes.starts_with(&MARK) {
             return Err(CUresult::CUDA_ERROR_MAP_FAILED);
         }
-        if bytes.starts_with(&self.origin()) {
+        if bytes.starts_with(&origin(self.thread())) {
             return Err(CUresult::CUDA_ERROR_INVALID_CONTEXT);
         }
         let process = u32::from_le_bytes(std::array::from_fn(|byte| bytes[8 + byte]));
@@ -119,4 +122,15 @@ impl Locked<'_> {
             );
         }
     }
+}
+
+/// Returns the prefix of the handles of a driver's events: the mark, the process, and the number of the driver. The descriptor of the
+/// records and the event follow.
+fn origin(thread: ThreadState) -> Vec<u8> {
+    [
+        &MARK[..],
+        &std::process::id().to_le_bytes(),
+        &thread.serial.to_le_bytes(),
+    ]
+    .concat()
 }

@@ -10,8 +10,8 @@ use curium_sys::{
 
 use crate::argument::{ConstPointer, Pointer};
 use crate::call::Call;
+use crate::per_thread;
 use crate::result::Result;
-use crate::{entry, per_thread};
 
 /// The flags of `cuGetProcAddress` that choose between functions and their variants.
 const LEGACY: u64 = CUdriverProcAddress_flags::CU_GET_PROC_ADDRESS_LEGACY_STREAM.0 as u64;
@@ -103,18 +103,6 @@ impl Call<'_> {
             Lookup::TooNew | Lookup::Unknown => ptr::null_mut(),
         })?;
         Ok(lookup)
-    }
-
-    /// Returns the address of a function of this driver, or of its variant for the per-thread default stream if requested.
-    fn function_address(&self, function: Function, is_per_thread: bool) -> *const c_void {
-        #[cfg(feature = "export")]
-        if self.thread().slot == crate::slot::EXPORTED {
-            let variant = crate::export::per_thread_variant(function).filter(|_| is_per_thread);
-            return variant.unwrap_or_else(|| crate::export::api().address(function));
-        }
-        let variant =
-            entry::per_thread_variant(self.thread().slot, function).filter(|_| is_per_thread);
-        variant.unwrap_or_else(|| entry::api(self.thread().slot).address(function))
     }
 
     /// Returns the newest function of this base name that `version` has.

@@ -70,7 +70,7 @@ impl Call<'_> {
             description,
             view,
         };
-        output.write(state.textures.textures.insert(texture).number())
+        output.write(state.textures.insert_texture(texture))
     }
 
     pub(crate) fn cuTexObjectDestroy(&self, texture: CUtexObject) -> Result {
@@ -78,17 +78,8 @@ impl Call<'_> {
             return self.require_current();
         }
         let mut state = self.lock();
-        let object = state
-            .textures
-            .textures
-            .remove(Id::from_number(texture))
-            .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
-        let users = state.schedule.pending(|_| true);
-        state
-            .textures
-            .destroyed_textures
-            .insert(texture, object, users);
-        Ok(())
+        let pending = state.schedule.pending(|_| true);
+        state.textures.destroy_texture(texture, pending)
     }
 
     pub(crate) fn cuTexObjectGetResourceDesc(
@@ -139,15 +130,8 @@ impl Call<'_> {
         let array = resource_array(&resource).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         // As on hardware, the array needs no flag for surfaces.
         state.textures.array(array)?;
-        output.write(
-            state
-                .textures
-                .surfaces
-                .insert(Surface {
-                    resource: Resource(resource),
-                })
-                .number(),
-        )
+        let resource = Resource(resource);
+        output.write(state.textures.insert_surface(Surface { resource }))
     }
 
     pub(crate) fn cuSurfObjectDestroy(&self, surface: CUsurfObject) -> Result {
@@ -155,17 +139,8 @@ impl Call<'_> {
             return self.require_current();
         }
         let mut state = self.lock();
-        let object = state
-            .textures
-            .surfaces
-            .remove(Id::from_number(surface))
-            .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
-        let users = state.schedule.pending(|_| true);
-        state
-            .textures
-            .destroyed_surfaces
-            .insert(surface, object, users);
-        Ok(())
+        let pending = state.schedule.pending(|_| true);
+        state.textures.destroy_surface(surface, pending)
     }
 
     pub(crate) fn cuSurfObjectGetResourceDesc(
@@ -176,12 +151,7 @@ impl Call<'_> {
         self.require_current()?;
         let output = resource.required()?;
         let state = self.lock();
-        let surface = state
-            .textures
-            .surfaces
-            .get(Id::from_number(surface))
-            .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
-        output.write(surface.resource.0)
+        output.write(state.textures.surface(surface)?.resource.0)
     }
 }
 

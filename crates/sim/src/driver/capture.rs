@@ -38,10 +38,18 @@ impl Locked<'_> {
 /// The captures that have begun and not ended.
 #[derive(Default)]
 pub(crate) struct Captures {
-    pub(crate) captures: Vec<Capture>,
+    captures: Vec<Capture>,
 }
 
 impl Captures {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.captures.is_empty()
+    }
+
+    pub(crate) fn begin(&mut self, capture: Capture) {
+        self.captures.push(capture);
+    }
+
     pub(crate) fn capture(&self, stream: Id<Stream>) -> Option<&Capture> {
         self.captures
             .iter()
@@ -143,8 +151,7 @@ impl State {
             if seen.insert(node) {
                 unvisited.extend(
                     self.graphs
-                        .nodes
-                        .get(node)
+                        .get_node(node)
                         .into_iter()
                         .flat_map(|node| node.after.iter().map(|edge| edge.from)),
                 );

@@ -1,7 +1,5 @@
 //! Contexts.
 
-pub(crate) mod create;
-pub(crate) mod limits;
 pub(crate) mod primary;
 pub(crate) mod stack;
 
@@ -11,6 +9,12 @@ use crate::context::Context;
 use crate::driver::Driver;
 use crate::handle::Id;
 use crate::result::Result;
+
+/// `CU_CTX_MAP_HOST`, which every context reports except those of `cuCtxCreate`.
+pub(crate) const MAP_HOST: u32 = 8;
+
+/// The maximum stack size of a thread, and the maximum local memory of a kernel; hardware refuses larger values.
+pub(crate) const MAX_STACK: usize = (512 << 10) - 1;
 
 impl Driver {
     /// Returns the current context's handle, even if the context is not valid any more.

@@ -55,6 +55,12 @@ impl Devices<'_> {
         })
     }
 
+    /// Returns the compute capability of the devices, times ten.
+    pub(crate) fn compute_capability(&self) -> u32 {
+        self.attribute_value(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) * 10
+            + self.attribute_value(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)
+    }
+
     /// Returns an attribute of the hardware that every model has.
     pub(crate) fn attribute_value(&self, attribute: CUdevice_attribute) -> u32 {
         self.config.device_model.attribute_value(attribute)

@@ -25,6 +25,7 @@ use crate::driver::Driver;
 use crate::driver::state::Numbers;
 use crate::handle::{Id, Table};
 use crate::host_function::HostFunction;
+use crate::live::{LiveHandles, LiveObject};
 use crate::object::graph::content::Content;
 use crate::object::graph::edge::Edge;
 use crate::object::graph::executable::Executable;
@@ -34,12 +35,12 @@ use crate::result::Result;
 
 /// The graphs of a driver with their nodes, executables and user objects.
 pub(crate) struct Graphs {
-    pub(crate) graphs: Table<Graph>,
-    pub(crate) nodes: Table<Node>,
-    pub(crate) executables: Table<Executable>,
-    pub(crate) objects: Table<UserObject>,
+    graphs: Table<Graph>,
+    nodes: Table<Node>,
+    executables: Table<Executable>,
+    objects: Table<UserObject>,
     /// The destructors of user objects without references.
-    pub(crate) destructors: Vec<HostFunction>,
+    destructors: Vec<HostFunction>,
     numbers: Numbers,
 }
 
@@ -72,6 +73,41 @@ impl Graphs {
             .get(id)
             .map(|node| (id, node))
             .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)
+    }
+
+    pub(crate) fn get(&self, id: Id<Graph>) -> Option<&Graph> {
+        self.graphs.get(id)
+    }
+
+    pub(crate) fn get_mut(&mut self, id: Id<Graph>) -> Option<&mut Graph> {
+        self.graphs.get_mut(id)
+    }
+
+    pub(crate) fn get_node(&self, id: Id<Node>) -> Option<&Node> {
+        self.nodes.get(id)
+    }
+
+    pub(crate) fn get_node_mut(&mut self, id: Id<Node>) -> Option<&mut Node> {
+        self.nodes.get_mut(id)
+    }
+
+    pub(crate) fn count_live(&self, live: &mut LiveHandles) {
+        live.graphs = self
+            .graphs
+            .iter()
+            .filter(|(_, graph)| graph.is_owned())
+            .count() as u64;
+        live.executable_graphs = self.executables.iter().count() as u64;
+        live.user_objects = self.objects.iter().count() as u64;
+    }
+
+    pub(crate) fn live_objects(&self) -> impl Iterator<Item = LiveObject> {
+        let graphs = self.graphs.live_objects("graph", Graph::is_owned, |_| 0);
+        let executables = self
+            .executables
+            .live_objects("executable graph", |_| true, |_| 0);
+        let objects = self.objects.live_objects("user object", |_| true, |_| 0);
+        graphs.chain(executables).chain(objects)
     }
 
     pub(crate) fn new_graph(&mut self, parent: Option<Id<Node>>) -> Id<Graph> {

@@ -14,7 +14,7 @@ use curium_sys::{
 use crate::argument::Pointer;
 use crate::context::Context;
 use crate::driver::Driver;
-use crate::driver::context::limits::MAX_STACK;
+use crate::driver::context::MAX_STACK;
 use crate::driver::device::Devices;
 use crate::driver::locked::Locked;
 use crate::driver::schedule::Work;

@@ -3,9 +3,7 @@
 use crate::context::Context;
 use crate::driver::Driver;
 use crate::driver::state::State;
-use crate::handle::{Id, Object, Table};
 use crate::live::LiveObject;
-use crate::object::graph::Graph;
 
 impl Driver {
     /// Returns the live objects, the oldest first. [`Self::live_handles`] counts the same objects.
@@ -20,60 +18,34 @@ impl Driver {
 
 impl State {
     fn live_objects(&self) -> Vec<LiveObject> {
-        let mut all = list("context", &self.contexts, Context::is_active, |_| None);
-        all.extend(list(
+        let contexts = self
+            .contexts
+            .live_objects("context", Context::is_active, |_| 0);
+        let streams = self.streams.live_objects(
             "stream",
-            &self.streams,
             |stream| stream.is_created,
-            |stream| Some(stream.context),
-        ));
-        all.extend(list(
-            "event",
-            &self.events,
-            |_| true,
-            |event| Some(event.context),
-        ));
-        all.extend(list("listener", &self.listeners, |_| true, |_| None));
-        all.extend(list(
+            |stream| stream.context.number(),
+        );
+        let events = self
+            .events
+            .live_objects("event", |_| true, |event| event.context.number());
+        let listeners = self.listeners.live_objects("listener", |_| true, |_| 0);
+        let modules = self.modules.live_objects(
             "module",
-            &self.modules,
             |module| module.library.is_none(),
-            |module| Some(module.context),
-        ));
-        all.extend(list("library", &self.libraries, |_| true, |_| None));
-        all.extend(list("link", &self.links, |_| true, |_| None));
-        all.extend(list("texture", &self.textures.textures, |_| true, |_| None));
-        all.extend(list("surface", &self.textures.surfaces, |_| true, |_| None));
-        all.extend(list("graph", &self.graphs.graphs, Graph::is_owned, |_| {
-            None
-        }));
-        all.extend(list(
-            "executable graph",
-            &self.graphs.executables,
-            |_| true,
-            |_| None,
-        ));
-        all.extend(list(
-            "user object",
-            &self.graphs.objects,
-            |_| true,
-            |_| None,
-        ));
-        all
+            |module| module.context.number(),
+        );
+        let libraries = self.libraries.live_objects("library", |_| true, |_| 0);
+        let links = self.links.live_objects("link", |_| true, |_| 0);
+        contexts
+            .chain(streams)
+            .chain(events)
+            .chain(listeners)
+            .chain(modules)
+            .chain(libraries)
+            .chain(links)
+            .chain(self.textures.live_objects())
+            .chain(self.graphs.live_objects())
+            .collect()
     }
-}
-
-/// Returns the objects of a table that count, each with its context.
-fn list<T: Object>(
-    kind: &'static str,
-    table: &Table<T>,
-    counts: impl Fn(&T) -> bool,
-    context: impl Fn(&T) -> Option<Id<Context>>,
-) -> Vec<LiveObject> {
-    let live = table.iter().filter(|(_, object)| counts(object));
-    live.filter_map(|(id, object)| {
-        let described = LiveObject::new(kind, id.number(), table.origin(id)?);
-        Some(described.with_context(context(object).map_or(0, Id::number)))
-    })
-    .collect()
 }

@@ -1,11 +1,16 @@
 //! Filling memory.
 
-pub(crate) mod rows;
-
 use curium_sys::{CUdeviceptr, CUresult};
 
 use crate::driver::copy::Operands;
 use crate::result::Result;
+
+/// Rows of the same length in bytes.
+#[derive(Clone, Copy)]
+pub(crate) struct Rows {
+    pub(crate) pitch: usize,
+    pub(crate) height: usize,
+}
 
 impl Operands<'_> {
     /// Checks that memory can be filled: it is allocated.

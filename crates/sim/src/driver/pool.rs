@@ -1,7 +1,5 @@
 //! Memory pools and stream-ordered allocation.
 
-pub(crate) mod sharing;
-
 use curium_sys::{
     CUmemAllocationType, CUmemLocation, CUmemLocationType, CUmemPoolHandle_st, CUresult,
 };

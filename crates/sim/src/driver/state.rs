@@ -211,12 +211,7 @@ impl State {
             .remove_dependents(|stream| stream.context == context);
         self.events
             .remove_dependents(|event| event.context == context);
-        self.textures
-            .arrays
-            .remove_dependents(|array| array.context == context);
-        self.textures
-            .mipmapped_arrays
-            .remove_dependents(|array| array.belongs_to(context));
+        self.textures.remove_context(context);
         for module in self
             .modules
             .remove_dependents(|module| module.context == context)
@@ -247,16 +242,8 @@ impl State {
             .count() as u64;
         live.libraries = self.libraries.iter().count() as u64;
         live.links = self.links.iter().count() as u64;
-        live.textures = self.textures.textures.iter().count() as u64;
-        live.surfaces = self.textures.surfaces.iter().count() as u64;
-        live.graphs = self
-            .graphs
-            .graphs
-            .iter()
-            .filter(|(_, graph)| graph.is_owned())
-            .count() as u64;
-        live.executable_graphs = self.graphs.executables.iter().count() as u64;
-        live.user_objects = self.graphs.objects.iter().count() as u64;
+        self.textures.count_live(live);
+        self.graphs.count_live(live);
     }
 
     /// Returns the per-thread default stream of a thread in a context, created on first use.

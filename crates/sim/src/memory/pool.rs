@@ -220,6 +220,15 @@ impl Pools<'_> {
             .is_some_and(|pool| pool.handle_types != 0)
     }
 
+    /// Returns `true` if a pool was exported to other processes: its memory can be, too.
+    pub(crate) fn is_exported(&self, pool: Id<Pool>) -> bool {
+        self.memory
+            .read()
+            .pools
+            .get(pool)
+            .is_some_and(|pool| pool.is_shared)
+    }
+
     /// Returns `true` if a pool has less unused memory than an allocation needs.
     pub(crate) fn needs_growth(&self, pool: Id<Pool>, size: u64) -> bool {
         self.memory

@@ -1,7 +1,7 @@
 //! Operations of libraries.
 
 use crate::library_operation::LibraryOperation;
-use crate::object::accessed_range::AccessedRange;
+use crate::object::copy::AccessedRange;
 
 impl LibraryOperation {
     /// Returns the memory that the operation accesses, except for runs whose addresses are stored in device memory.

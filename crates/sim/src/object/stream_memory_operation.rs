@@ -13,7 +13,7 @@ use curium_sys::{
 
 use crate::context::Context;
 use crate::handle::Id;
-use crate::object::accessed_range::AccessedRange;
+use crate::object::copy::AccessedRange;
 use crate::result::Result;
 
 /// A sequence of operations with its description.

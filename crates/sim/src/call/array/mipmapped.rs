@@ -53,13 +53,12 @@ impl Call<'_> {
         let mut state = self.lock();
         let levels = arrays
             .into_iter()
-            .map(|array| state.textures.arrays.insert(array))
+            .map(|array| state.textures.insert_array(array))
             .collect();
         output.write(
             state
                 .textures
-                .mipmapped_arrays
-                .insert(MipmappedArray {
+                .insert_mipmapped_array(MipmappedArray {
                     context: owner.context,
                     levels,
                 })
@@ -89,22 +88,11 @@ impl Call<'_> {
         let id = Id::from(array);
         let context = state.textures.mipmapped_array(id)?.context;
         let device = state.valid_context(context)?.device;
-        let levels = state
-            .textures
-            .mipmapped_arrays
-            .remove(id)
-            .map(|array| array.levels)
-            .unwrap_or_default();
-        levels
-            .iter()
-            .for_each(|level| drop(state.textures.tiles.remove(level)));
-        let bases: Vec<u64> = levels
-            .into_iter()
-            .filter_map(|level| state.textures.arrays.remove(level))
-            .map(|of| of.base)
-            .collect();
+        let levels = state.textures.remove_mipmapped_array(id);
         drop(state.wait_for_device(device)?);
-        bases.into_iter().for_each(|base| self.memory().free(base));
+        for level in levels {
+            self.memory().free(level.base);
+        }
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use curium_sys::{CUdevice_attribute, CUlimit, CUresult, CudaVersion};
 
 use crate::argument::Pointer;
 use crate::call::Call;
-use crate::driver::context::limits::MAX_STACK;
+use crate::driver::context::MAX_STACK;
 use crate::result::Result;
 
 /// The minimum to which smaller values are raised.

@@ -6,7 +6,7 @@ use crate::argument::Pointer;
 use crate::call::Call;
 use crate::call::context::create::checked_flags;
 use crate::context::Context;
-use crate::driver::context::create::MAP_HOST;
+use crate::driver::context::MAP_HOST;
 use crate::driver::locked::Locked;
 use crate::handle::Id;
 use crate::result::Result;

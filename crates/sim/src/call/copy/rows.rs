@@ -11,7 +11,7 @@ use crate::driver::copy::legacy;
 use crate::driver::copy::rows::Operand;
 use crate::handle::Id;
 use crate::memory::{READ, WRITE};
-use crate::object::copy::rows::{Rows, Start};
+use crate::object::copy::{Rows, Start};
 use crate::object::graph::content::{Content, Copy3D};
 use crate::result::Result;
 

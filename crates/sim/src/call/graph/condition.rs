@@ -39,7 +39,7 @@ impl Call<'_> {
             is_assigned_at_launch: flags & ASSIGN_DEFAULT != 0,
             default,
         };
-        if let Some(graph) = state.graphs.graphs.get_mut(graph) {
+        if let Some(graph) = state.graphs.get_mut(graph) {
             graph.conditions.0.push(value);
         }
         output.write(handle)

@@ -42,8 +42,7 @@ impl Call<'_> {
         for (index, (edge, to)) in added.iter().enumerate() {
             let is_present = state
                 .graphs
-                .nodes
-                .get(*to)
+                .get_node(*to)
                 .is_none_or(|node| node.after.iter().any(|other| other.from == edge.from));
             let is_repeated = added[..index]
                 .iter()
@@ -53,7 +52,7 @@ impl Call<'_> {
             }
         }
         for (edge, to) in added {
-            if let Some(node) = state.graphs.nodes.get_mut(to) {
+            if let Some(node) = state.graphs.get_node_mut(to) {
                 node.after.push(edge);
             }
         }
@@ -77,15 +76,14 @@ impl Call<'_> {
         for (from, to) in from.iter().zip(&to) {
             let edges = state
                 .graphs
-                .nodes
-                .get(*to)
+                .get_node(*to)
                 .map_or(&[][..], |node| &node.after);
             if edges.iter().all(|edge| edge.from != *from) {
                 return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
             }
         }
         for (from, to) in from.into_iter().zip(to) {
-            if let Some(node) = state.graphs.nodes.get_mut(to) {
+            if let Some(node) = state.graphs.get_node_mut(to) {
                 node.after.retain(|edge| edge.from != from);
             }
         }

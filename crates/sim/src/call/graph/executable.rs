@@ -96,9 +96,7 @@ impl Call<'_> {
     pub(crate) fn cuGraphExecDestroy(&self, executable: Pointer<CUgraphExec_st>) -> Result {
         let mut state = self.lock();
         let id = state.graphs.executable(executable)?;
-        if let Some(executable) = state.graphs.executables.remove(id) {
-            state.graphs.release_objects(&executable.objects);
-        }
+        state.graphs.remove_executable(id);
         state.call_destructors();
         Ok(())
     }
@@ -113,8 +111,7 @@ impl Call<'_> {
         flags.write(
             state
                 .graphs
-                .executables
-                .get(id)
+                .get_executable(id)
                 .map_or(0, |executable| executable.flags),
         )
     }
@@ -129,8 +126,7 @@ impl Call<'_> {
         number.write(
             state
                 .graphs
-                .executables
-                .get(id)
+                .get_executable(id)
                 .map_or(0, |executable| executable.number),
         )
     }
@@ -159,8 +155,7 @@ impl Call<'_> {
         let target = state.valid_target(stream)?;
         let executable = state
             .graphs
-            .executables
-            .get(id)
+            .get_executable(id)
             .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         // As on hardware, only the launch rejects such memory.
         if executable.plan.operates_on_managed_memory(self) {
@@ -176,7 +171,7 @@ impl Call<'_> {
         // The retained objects live until this launch completes, even if the executable is destroyed.
         state.graphs.retain_objects(&launch.objects);
         let end = state.queue_after(stream, &ends, launch.end);
-        if let Some(executable) = state.graphs.executables.get_mut(id) {
+        if let Some(executable) = state.graphs.get_executable_mut(id) {
             executable.last = end;
         }
         Ok(())
@@ -231,11 +226,7 @@ impl Call<'_> {
             return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
         }
         // As on hardware, nodes that allocate memory may have been added since.
-        let has_conditions = state.graphs.has_conditions(graph);
-        let is_repeated = state.graphs.executables.iter().any(|(_, executable)| {
-            executable.graph == graph && (has_conditions || executable.plan.allocates())
-        });
-        if is_repeated {
+        if state.graphs.has_only_executable(graph) {
             return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
         }
         let plan = Plan::new(&state.graphs, graph).map_err(|node| {
@@ -259,6 +250,6 @@ impl Call<'_> {
             number,
             last: None,
         };
-        output.write(state.graphs.executables.insert(executable).as_raw())
+        output.write(state.graphs.insert_executable(executable).as_raw())
     }
 }

@@ -157,7 +157,7 @@ impl Locked<'_> {
         let nodes = self.graphs.graph_nodes(graph);
         let is_freed = nodes
             .iter()
-            .filter_map(|node| self.graphs.nodes.get(*node))
+            .filter_map(|node| self.graphs.get_node(*node))
             .any(|node| matches!(node.content, Content::Free(freed) if freed == address));
         if is_freed || !driver.graph_memory().contains(address) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);

@@ -35,8 +35,7 @@ impl Call<'_> {
         output.write(
             self.lock()
                 .graphs
-                .objects
-                .insert(UserObject {
+                .insert_object(UserObject {
                     destroy,
                     references: references.into(),
                 })
@@ -83,7 +82,7 @@ impl Call<'_> {
         if flags & MOVE == 0 {
             state.graphs.retain_objects(&[(object, count)]);
         }
-        if let Some(graph) = state.graphs.graphs.get_mut(graph) {
+        if let Some(graph) = state.graphs.get_mut(graph) {
             match graph.objects.iter_mut().find(|(other, _)| *other == object) {
                 Some((_, retained)) => *retained += count,
                 None => graph.objects.push((object, count)),
@@ -101,11 +100,7 @@ impl Call<'_> {
         let mut state = self.lock();
         let graph = state.graphs.graph(graph)?;
         let object = state.graphs.user_object(object, count)?;
-        let objects = state
-            .graphs
-            .graphs
-            .get_mut(graph)
-            .map(|graph| &mut graph.objects);
+        let objects = state.graphs.get_mut(graph).map(|graph| &mut graph.objects);
         let retained = objects
             .into_iter()
             .flatten()

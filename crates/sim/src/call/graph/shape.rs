@@ -35,8 +35,7 @@ impl Call<'_> {
         roots.retain(|node| {
             state
                 .graphs
-                .nodes
-                .get(*node)
+                .get_node(*node)
                 .is_some_and(|node| node.after.is_empty())
         });
         write_list(nodes, count, &roots)
@@ -71,8 +70,7 @@ impl Call<'_> {
             edges.extend(
                 state
                     .graphs
-                    .nodes
-                    .get(node)
+                    .get_node(node)
                     .into_iter()
                     .flat_map(|to| to.after.iter().map(move |edge| (*edge, node))),
             );
@@ -142,8 +140,7 @@ impl Call<'_> {
         for other in state.graphs.graph_nodes(node.graph) {
             let edges = state
                 .graphs
-                .nodes
-                .get(other)
+                .get_node(other)
                 .map_or(&[][..], |other| &other.after);
             if let Some(edge) = edges.iter().find(|edge| edge.from == id) {
                 later.push(other);

@@ -102,12 +102,11 @@ impl Call<'_> {
         let plan = Plan::new(&state.graphs, graph).map_err(|_| INVALID)?;
         let outcome = state
             .graphs
-            .executables
-            .get_mut(id)
+            .get_executable_mut(id)
             .map(|executable| executable.plan.adopt(&plan));
         if matches!(outcome, Some(Ok(()))) {
             let conditions = state.graphs.graph_conditions(graph);
-            if let Some(executable) = state.graphs.executables.get_mut(id) {
+            if let Some(executable) = state.graphs.get_executable_mut(id) {
                 executable.adopt_conditions(conditions);
             }
             let objects = state.graphs.retained_objects(graph);

@@ -5,7 +5,7 @@ use curium_sys::{CUdeviceptr, CUresult, CUstream_st};
 use crate::argument::Pointer;
 use crate::call::Call;
 use crate::driver::copy::legacy;
-use crate::driver::memset::rows::Rows;
+use crate::driver::memset::Rows;
 use crate::memory::Fill;
 use crate::object::graph::content::{Content, Set};
 use crate::result::Result;

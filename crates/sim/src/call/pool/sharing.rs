@@ -126,7 +126,12 @@ impl Call<'_> {
             .find(address)
             .filter(|allocation| allocation.base == address && !allocation.is_retired);
         let allocation = allocation
-            .filter(|allocation| self.is_exportable(allocation.purpose))
+            .filter(|allocation| match allocation.purpose {
+                Purpose::Pool(pool) | Purpose::HostPool(pool) => {
+                    self.memory().pools().is_exported(pool)
+                }
+                _ => false,
+            })
             .ok_or(INVALID)?;
         // Memory of host pools is not in a file that other processes can map.
         if matches!(allocation.purpose, Purpose::HostPool(_)) {

@@ -168,7 +168,7 @@ impl Captures {
 impl State {
     /// Checks that a stream is not the legacy one of a context in which a blocking stream captures.
     pub(crate) fn expect_no_implicit_wait(&mut self, stream: Id<Stream>, is_work: bool) -> Result {
-        if self.captures.captures.is_empty() || !self.is_legacy(stream) {
+        if self.captures.is_empty() || !self.is_legacy(stream) {
             return Ok(());
         }
         let context = self.streams.get(stream).map(|legacy| legacy.context);

@@ -26,7 +26,7 @@ impl State {
     ) -> Result<Id<Node>> {
         let next = self.next_recaptured_node(stream);
         let matching = next.filter(|next| {
-            self.graphs.nodes.get(*next).is_some_and(|node| {
+            self.graphs.get_node(*next).is_some_and(|node| {
                 node.content.can_become(&content) && has_edges(&node.after, after)
             })
         });
@@ -54,8 +54,7 @@ impl State {
     ) -> Option<Allocation> {
         match &self
             .graphs
-            .nodes
-            .get(self.next_recaptured_node(stream)?)?
+            .get_node(self.next_recaptured_node(stream)?)?
             .content
         {
             Content::Allocate(allocation) if allocation.size() == size => Some(allocation.clone()),
@@ -67,7 +66,7 @@ impl State {
     pub(crate) fn recapture_frees(&self, stream: Id<Stream>, address: CUdeviceptr) -> bool {
         let next = self
             .next_recaptured_node(stream)
-            .and_then(|next| self.graphs.nodes.get(next));
+            .and_then(|next| self.graphs.get_node(next));
         next.is_some_and(|node| matches!(node.content, Content::Free(freed) if freed == address))
     }
 

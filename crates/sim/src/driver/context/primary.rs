@@ -1,7 +1,7 @@
 //! Primary contexts: one per device, retained and released.
 
 use crate::context::Context;
-use crate::driver::context::create::MAP_HOST;
+use crate::driver::context::MAP_HOST;
 use crate::driver::state::State;
 use crate::handle::Id;
 

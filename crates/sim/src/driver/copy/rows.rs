@@ -13,7 +13,7 @@ use crate::driver::state::State;
 use crate::handle::Id;
 use crate::host_pointer::HostPtr;
 use crate::memory::CopyOperand;
-use crate::object::copy::rows::{Extent, Rows, Side, Start};
+use crate::object::copy::{Extent, Rows, Side, Start};
 use crate::result::Result;
 
 /// The maximum pitch: `CU_DEVICE_ATTRIBUTE_MAX_PITCH`.

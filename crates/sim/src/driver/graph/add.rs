@@ -123,7 +123,7 @@ impl State {
         child: Pointer<CUgraph_st>,
     ) -> Result<Content> {
         let child = self.graphs.graph(child)?;
-        let is_owned = self.graphs.graphs.get(child).is_some_and(Graph::is_owned);
+        let is_owned = self.graphs.get(child).is_some_and(Graph::is_owned);
         if child == graph || !is_owned || self.captures.is_captured_into(child) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }

@@ -99,6 +99,34 @@ impl Graphs {
         }
     }
 
+    pub(crate) fn get_executable(&self, id: Id<Executable>) -> Option<&Executable> {
+        self.executables.get(id)
+    }
+
+    pub(crate) fn get_executable_mut(&mut self, id: Id<Executable>) -> Option<&mut Executable> {
+        self.executables.get_mut(id)
+    }
+
+    pub(crate) fn insert_executable(&mut self, executable: Executable) -> Id<Executable> {
+        self.executables.insert(executable)
+    }
+
+    /// Removes an executable, and releases its user objects.
+    pub(crate) fn remove_executable(&mut self, id: Id<Executable>) {
+        if let Some(executable) = self.executables.remove(id) {
+            self.release_objects(&executable.objects);
+        }
+    }
+
+    /// Returns `true` if no further executable of a graph can exist: one exists, and the graph has conditional nodes or the executable
+    /// allocates memory.
+    pub(crate) fn has_only_executable(&self, graph: Id<Graph>) -> bool {
+        let has_conditions = self.has_conditions(graph);
+        self.executables.iter().any(|(_, executable)| {
+            executable.graph == graph && (has_conditions || executable.plan.allocates())
+        })
+    }
+
     /// Returns the step of an executable for a node of its graph.
     pub(crate) fn step(
         &mut self,

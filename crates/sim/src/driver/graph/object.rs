@@ -35,6 +35,10 @@ impl Graphs {
         }
     }
 
+    pub(crate) fn insert_object(&mut self, object: UserObject) -> Id<UserObject> {
+        self.objects.insert(object)
+    }
+
     pub(crate) fn retain_objects(&mut self, objects: &[(Id<UserObject>, u32)]) {
         for (object, count) in objects {
             if let Some(object) = self.objects.get_mut(*object) {

@@ -1,6 +1,6 @@
 //! The memory that nodes of graphs access.
 
-use crate::object::accessed_range::AccessedRange;
+use crate::object::copy::AccessedRange;
 use crate::object::graph::content::Content;
 use crate::object::graph::plan::{Plan, Step};
 
