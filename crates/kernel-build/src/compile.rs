@@ -10,7 +10,7 @@ use crate::artifact::Artifacts;
 use crate::error::{Diagnostic, Error, Result};
 use crate::package::Package;
 use crate::program;
-use crate::rewrite::{self, Kernel, Rewritten};
+use crate::rewrite::{self, Kernel, Lines, Rewritten};
 use crate::source::{Root, RootFile, Source};
 use crate::target::Target;
 use crate::toolchain::{DEVICE, Toolchain, lock, write};
@@ -26,6 +26,9 @@ const KEEP_LOOPS: [&str; 2] = ["-disable-loop-idiom-memcpy", "-disable-loop-idio
 /// The maximum size in instructions of a loop with a constant number of rounds that is unrolled. LLVM's 300 leaves arrays of registers in
 /// local memory, if a loop indexes them: nvcc has such loops unrolled by pragmas.
 const UNROLL_THRESHOLD: u32 = 1200;
+
+/// The version of PTX with the calls of inlined functions in its source lines.
+const INLINED_CALLS_SINCE: (u32, u32) = (7, 2);
 
 /// The result of a build.
 #[derive(Debug)]
@@ -358,7 +361,8 @@ impl Build<'_> {
                 .arg(&optimized),
         )?;
         let text = fs::read_to_string(&optimized).map_err(Error::file(&optimized))?;
-        fs::write(&optimized, rewrite::copy_by_vectors(&text)).map_err(Error::file(&optimized))?;
+        let (text, lines) = Lines::number(&rewrite::copy_by_vectors(&text));
+        fs::write(&optimized, text).map_err(Error::file(&optimized))?;
         let contraction = if self.options.contract {
             "-fp-contract=fast"
         } else {
@@ -384,11 +388,15 @@ impl Build<'_> {
         }
         let text = fs::read_to_string(&ptx).map_err(Error::file(&ptx))?;
         let text = variables::ordered(&text);
-        Ok(if self.options.debug_lines {
-            text
+        if !self.options.debug_lines {
+            return Ok(without_lines(&text));
+        }
+        let lines = if target.ptx_version() < INLINED_CALLS_SINCE {
+            lines.without_calls()
         } else {
-            without_lines(&text)
-        })
+            lines
+        };
+        Ok(lines.restore(&text))
     }
 }
 
@@ -402,10 +410,11 @@ fn remap(prefixes: &[(PathBuf, String)]) -> Vec<String> {
         .collect()
 }
 
-/// Removes the source lines of a PTX text.
+/// Removes the source lines of a PTX text, and the names of inlined functions, which are at its end.
 pub(crate) fn without_lines(ptx: &str) -> String {
     let mut text = String::with_capacity(ptx.len());
-    for line in ptx.lines() {
+    let code = ptx.split("\t.section\t.debug_str\n").next().unwrap_or(ptx);
+    for line in code.lines() {
         let directive = line.split_whitespace().next();
         if !matches!(directive, Some(".loc" | ".file")) {
             text.push_str(line.trim_end());
@@ -449,7 +458,7 @@ mod tests {
 
     #[test]
     fn source_lines_are_removed() {
-        let ptx = ".version 7.8\n\t.file\t1 \"src/lib.rs\"\n\t.local .align 8 .b8 x[8];\n\t.loc\t1 8 20\n\tret;\n";
+        let ptx = ".version 7.8\n\t.file\t1 \"src/lib.rs\"\n\t.local .align 8 .b8 x[8];\n\t.loc\t1 8 20\n\tret;\n\t.section\t.debug_str\n\t{\n$L__info_string0:\n\t.b8 102,0\n\t}\n";
         assert_eq!(
             without_lines(ptx),
             ".version 7.8\n\t.local .align 8 .b8 x[8];\n\tret;\n"

@@ -209,7 +209,8 @@ impl Kernels {
         self
     }
 
-    /// Sets whether the PTX has source lines, which profilers and the simulator show. Default: `true`. Prebuilt PTX has none.
+    /// Sets whether the PTX has source lines and the calls of inlined functions, which profilers and the simulator show. Default: `true`.
+    /// Prebuilt PTX has none.
     #[must_use]
     pub fn debug_lines(mut self, lines: bool) -> Self {
         self.debug_lines = lines;

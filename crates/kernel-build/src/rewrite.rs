@@ -21,6 +21,7 @@
 mod allow;
 mod copy;
 mod instruction;
+mod lines;
 mod location;
 mod names;
 mod panic;
@@ -34,6 +35,7 @@ use std::fmt::Write as _;
 
 use self::copy::Copy;
 pub(crate) use self::copy::copy_by_vectors;
+pub(crate) use self::lines::Lines;
 use self::location::{Location, Locations};
 use self::names::{Names, readable};
 use self::panic::Panic;

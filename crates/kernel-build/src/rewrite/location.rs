@@ -14,9 +14,27 @@ pub(crate) struct Location<'a> {
     directory: &'a str,
     file: &'a str,
     line: &'a str,
+    column: &'a str,
 }
 
-impl Location<'_> {
+impl<'a> Location<'a> {
+    pub(crate) fn line(&self) -> &'a str {
+        self.line
+    }
+
+    pub(crate) fn column(&self) -> &'a str {
+        self.column
+    }
+
+    /// Returns the path of the file, which begins with the folder of a dependency or of `core`.
+    pub(crate) fn path(&self) -> String {
+        if self.directory.is_empty() {
+            self.file.to_owned()
+        } else {
+            format!("{}/{}", self.directory, self.file)
+        }
+    }
+
     /// Returns `true` if the file belongs to the package that is compiled, and not to `core` or to a dependency.
     pub(crate) fn is_package_file(&self) -> bool {
         self.directory.is_empty() && !is_absolute(self.file)
@@ -35,10 +53,7 @@ impl Location<'_> {
 
 impl fmt::Display for Location<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !self.directory.is_empty() {
-            write!(formatter, "{}/", self.directory)?;
-        }
-        write!(formatter, "{}:{}", self.file, self.line)
+        write!(formatter, "{}:{}", self.path(), self.line)
     }
 }
 
@@ -64,18 +79,46 @@ impl<'a> Locations<'a> {
         let mut locations = Vec::new();
         let mut next = number(instruction, "!dbg !");
         while let Some(node) = next.and_then(|number| self.nodes.get(number)) {
-            if let Some(line) = number(node, "line: ")
-                && let Some(file) = self.file(node)
-            {
-                locations.push(Location {
-                    directory: directory(file),
-                    file: string(file, "filename: \"").unwrap_or_default(),
-                    line,
-                });
-            }
-            next = number(node, "inlinedAt: !");
+            locations.extend(self.location(node));
+            next = self.call(node);
         }
         locations
+    }
+
+    /// Returns a node by its number.
+    pub(crate) fn node(&self, number: &str) -> Option<&'a str> {
+        self.nodes.get(number).copied()
+    }
+
+    /// Returns the line of the node of a location.
+    pub(crate) fn location(&self, node: &'a str) -> Option<Location<'a>> {
+        let line = number(node, "line: ")?;
+        let file = self.file(node)?;
+        Some(Location {
+            directory: directory(file),
+            file: string(file, "filename: \"").unwrap_or_default(),
+            line,
+            column: number(node, "column: ").unwrap_or("0"),
+        })
+    }
+
+    /// Returns the number of the location of the call into which the function of a location was inlined.
+    pub(crate) fn call(&self, node: &'a str) -> Option<&'a str> {
+        number(node, "inlinedAt: !")
+    }
+
+    /// Returns the number of the scope of a location.
+    pub(crate) fn scope(&self, node: &'a str) -> Option<&'a str> {
+        number(node, "scope: !")
+    }
+
+    /// Returns the symbol, or else the name, of the function that contains a location.
+    pub(crate) fn function(&self, node: &'a str) -> Option<&'a str> {
+        let mut node = node;
+        while !node.contains("!DISubprogram(") {
+            node = self.node(self.scope(node)?)?;
+        }
+        string(node, "linkageName: \"").or_else(|| string(node, "name: \""))
     }
 
     /// Returns the node of the file of a location or of the scope that contains it.
