@@ -4,7 +4,7 @@ use crate::library::{TestResult, compiled, nvjitlink, with_nvrtc};
 use curium_driver::{CudaVersion, Device, Driver, Kernel, LaunchConfig};
 use curium_memory::DeviceBuffer;
 use curium_nvrtc::{Compile as _, CompileOptions, Error, LinkOptions, Nvrtc, Program};
-use curium_sim::{Config, Simulator};
+use curium_sim::{Checks, Config, Simulator};
 
 /// Runs `test` on this machine's driver with `CURIUM_TEST_DRIVER=cuda`, otherwise on a simulated device with the newest
 /// driver, which accepts the PTX of every NVRTC.
@@ -201,5 +201,46 @@ fn declared_kernels_are_safe() -> TestResult {
             assert_eq!(x.to_vec()?, [0, 1]);
             Ok(())
         })
+    })
+}
+
+/// `Device::compile` passes line information on the simulator: a race has the source lines of both accesses, and the call of the inlined
+/// function.
+#[test]
+fn report_has_source_lines() -> TestResult {
+    with_nvrtc("report_has_source_lines", |_| {
+        if uses_cuda() {
+            return Ok(());
+        }
+        let config = Config::new()
+            .with_driver_version(CudaVersion::NEWEST_KNOWN)
+            .with_race_checks(true)
+            .with_checks(Checks::Quiet);
+        let simulator = Simulator::new(config)?;
+        let device = simulator.driver::<Driver>()?.device(0)?;
+        let stream = device.primary_context()?.stream()?;
+        let program = device.compile(
+            "__device__ __forceinline__ float neighbor(const float* tile, int i) {
+    return tile[i];
+}
+extern \"C\" __global__ void reverse(float* x) {
+    __shared__ float tile[64];
+    tile[threadIdx.x] = x[threadIdx.x];
+    x[threadIdx.x] = neighbor(tile, 63 - threadIdx.x);
+}",
+        )?;
+        let reverse = program.kernel::<(&mut [f32],)>("reverse")?;
+        let mut x = DeviceBuffer::<f32>::zeroed(&stream, 64)?;
+        // SAFETY: the kernel changes the element of each of its threads, x has as many, and the simulator ends the launch at the race.
+        unsafe { reverse.launch(&stream, LaunchConfig::new(1, 64), (&mut x,)) }?;
+        let error = x.to_vec().expect_err("the barrier is missing").to_string();
+        let write = error.find(":6:5, PTX line ");
+        let read = error.find(":2:5 in `neighbor(float const*, int)`");
+        let call = error.find("inlined at ");
+        assert!(
+            write.is_some() && write < read && read < call && error.contains(":7:5"),
+            "{error}"
+        );
+        Ok(())
     })
 }
