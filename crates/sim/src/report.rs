@@ -142,6 +142,7 @@ pub(crate) fn code(fault: &Report) -> CUresult {
         | ReportKind::StreamRace
         | ReportKind::DivergentBarrier(_)
         | ReportKind::HostRace
+        | ReportKind::InactiveLane(_)
         | ReportKind::InvalidBarrier(_)
         | ReportKind::Uninitialized => CUresult::CUDA_ERROR_LAUNCH_FAILED,
         // A kind without a code of hardware here.

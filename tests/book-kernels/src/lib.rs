@@ -239,3 +239,5 @@ pub fn roots(t: Thread, x: &[f32], mut y: PerThread<f32>) {
 
 #[cfg(not(target_arch = "nvptx64"))]
 curium_kernel::include_kernels!("kernels");
+
+pub mod bugs;

@@ -412,6 +412,11 @@ fn kernel_needs_peer_access_to_every_kind() {
             cu!(api, cuCtxSynchronize()),
             CUresult::CUDA_ERROR_ILLEGAL_ADDRESS
         );
+        let report = format!("{:#}", fixture.simulator.reports()[0]);
+        assert!(
+            report.contains("hint: the device has no access to this memory: enable peer access"),
+            "{report}"
+        );
     }
     let fixture = Fixture::with(Config::new().with_devices(2));
     let api = &fixture.api;

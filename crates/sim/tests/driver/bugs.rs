@@ -1,4 +1,4 @@
-//! Real bugs in CUDA C++ kernels, each with its whole report.
+//! Real bugs in kernels in CUDA C++ and in PTX, each with its whole report.
 
 use std::ffi::{CString, c_void};
 use std::ptr;
@@ -10,7 +10,9 @@ use crate::TestResult;
 use crate::support::{Fixture, cu, get, handle, ok};
 
 /// The kernels, compiled from `bugs/bugs.cu`.
-const KERNELS: &str = include_str!("bugs/bugs.ptx");
+const CUDA_KERNELS: &str = include_str!("bugs/bugs.ptx");
+/// Kernels without source lines.
+const PTX_KERNELS: &str = include_str!("bugs/hand_written.ptx");
 /// The number of bytes of the kernels' memory: an element for each of 64 threads.
 const BYTES: usize = 256;
 
@@ -38,8 +40,17 @@ const ONE_WARP: Shape = Shape {
 };
 
 impl Bug {
-    /// Loads a kernel on a simulator with all checks on, and allocates initialized memory.
+    /// Loads a kernel in CUDA C++ on a simulator with all checks on, and allocates initialized memory.
     fn new(kernel: &str) -> TestResult<Self> {
+        Self::load(CUDA_KERNELS, kernel)
+    }
+
+    /// Loads a kernel in PTX.
+    fn in_ptx(kernel: &str) -> TestResult<Self> {
+        Self::load(PTX_KERNELS, kernel)
+    }
+
+    fn load(text: &str, kernel: &str) -> TestResult<Self> {
         let config = Config::new()
             .with_workers(1)
             .with_memory_budget(64 << 20)
@@ -49,7 +60,7 @@ impl Bug {
             .with_uninitialized_checks(true)
             .with_instruction_limit(100_000);
         let fixture = Fixture::with(config);
-        let image = CString::new(KERNELS)?;
+        let image = CString::new(text)?;
         let module = handle!(fixture.api, cuModuleLoadData(_, image.as_ptr().cast()));
         let name = CString::new(kernel)?;
         let function = handle!(fixture.api, cuModuleGetFunction(_, module, name.as_ptr()));
@@ -126,7 +137,8 @@ fn missing_barrier() -> TestResult {
   the other thread read at tests/driver/bugs/bugs.cu:5:5 in `neighbor(float const*, int)`, PTX line 50
         5 | return tile[index];
     inlined at tests/driver/bugs/bugs.cu:13:5
-       13 | x[threadIdx.x] = neighbor(tile, 63 - threadIdx.x);");
+       13 | x[threadIdx.x] = neighbor(tile, 63 - threadIdx.x);
+  hint: put a barrier between the two accesses (`__syncthreads`, or `__syncwarp` within a warp), or make updates atomic");
     Ok(())
 }
 
@@ -177,7 +189,8 @@ fn skipped_barrier() -> TestResult {
          157
        38 | __syncthreads();
   the missing lanes are at tests/driver/bugs/bugs.cu:39:5, PTX line 162
-       39 | x[threadIdx.x] = tile[threadIdx.x];",
+       39 | x[threadIdx.x] = tile[threadIdx.x];
+  hint: move the barrier to where all threads of the warp execute it",
     );
     Ok(())
 }
@@ -192,8 +205,6 @@ fn early_return() -> TestResult {
         "kernel `early_return`: uninitialized read: 4-byte read at 0xa0 in `early_return::tile \
          + 160`, block (0, 0, 0), thread (8, 0, 0), tests/driver/bugs/bugs.cu:50:5, PTX line \
          202
-       50 | x[threadIdx.x] = tile[threadIdx.x ^ 32];
-  value loaded at tests/driver/bugs/bugs.cu:50:5, PTX line 201
        50 | x[threadIdx.x] = tile[threadIdx.x ^ 32];",
     );
     Ok(())
@@ -211,7 +222,8 @@ fn warp_race() -> TestResult {
          tests/driver/bugs/bugs.cu:58:5, PTX line 234
        58 | x[threadIdx.x] = tile[threadIdx.x ^ 1];
   the other thread wrote at tests/driver/bugs/bugs.cu:57:5, PTX line 230
-       57 | tile[threadIdx.x] = x[threadIdx.x];",
+       57 | tile[threadIdx.x] = x[threadIdx.x];
+  hint: put a barrier between the two accesses (`__syncthreads`, or `__syncwarp` within a warp), or make updates atomic",
     );
     Ok(())
 }
@@ -226,9 +238,9 @@ fn endless_loop() -> TestResult {
         code,
         "kernel `endless_loop`: over budget: the launch executed 100000 instructions, block \
          (0, 0, 0), thread (32, 0, 0), tests/driver/bugs/bugs.cu:64:5, PTX line 256
-       64 | while (*flag == 0) {
   64 threads from thread (0, 0, 0) on are at tests/driver/bugs/bugs.cu:64:5, PTX line 256
-       64 | while (*flag == 0) {",
+       64 | while (*flag == 0) {
+  hint: if the kernel ends at last, raise the limit by `with_instruction_limit`",
     );
     Ok(())
 }
@@ -244,7 +256,8 @@ fn misaligned_vector() -> TestResult {
         "kernel `misaligned_vector`: misaligned address: 16-byte read at P+4, 4 bytes into a \
          256-byte allocation at P, block (0, 0, 0), thread (0, 0, 0), \
          tests/driver/bugs/bugs.cu:71:5, PTX line 277
-       71 | float4 v = *reinterpret_cast<float4 *>(x + 1);",
+       71 | float4 v = *reinterpret_cast<float4 *>(x + 1);
+  hint: the address must be a multiple of the size",
     );
     Ok(())
 }
@@ -264,7 +277,8 @@ fn use_after_free_across_streams() -> TestResult {
         &"kernel `use_after_free`: illegal address: 4-byte write at P, 0 bytes into a freed \
          256-byte allocation at P, which was freed in stream ID, block (0, 0, 0), thread (0, \
          0, 0), tests/driver/bugs/bugs.cu:78:5, PTX line 302
-       78 | x[threadIdx.x] = 1.0f;"
+       78 | x[threadIdx.x] = 1.0f;
+  hint: free the memory after the access: in its stream, or after a wait"
             .replace("ID", &id.to_string()),
     );
     Ok(())
@@ -280,8 +294,6 @@ fn uninitialized_shared_memory() -> TestResult {
         "kernel `uninitialized_shared`: uninitialized read: 4-byte read at 0x80 in \
          `uninitialized_shared::tile + 128`, block (0, 0, 0), thread (32, 0, 0), \
          tests/driver/bugs/bugs.cu:88:5, PTX line 344
-       88 | x[threadIdx.x] = tile[threadIdx.x];
-  value loaded at tests/driver/bugs/bugs.cu:88:5, PTX line 343
        88 | x[threadIdx.x] = tile[threadIdx.x];",
     );
     Ok(())
@@ -333,7 +345,8 @@ fn missing_atomic() -> TestResult {
          (0, 0, 0), tests/driver/bugs/bugs.cu:102:5, PTX line 392
       102 | total[2] += 1;
   the other thread wrote at tests/driver/bugs/bugs.cu:102:5, PTX line 394
-      102 | total[2] += 1;",
+      102 | total[2] += 1;
+  hint: threads that update one element need an atomic operation",
     );
     Ok(())
 }
@@ -354,5 +367,112 @@ fn wrong_rank_in_a_cluster() -> TestResult {
          tests/driver/bugs/bugs.cu:111:5, PTX line 421
       111 | asm volatile(\"st.shared::cluster.u32 [%0], %1;\" :: \"r\"(address), \"r\"(rank));",
     );
+    Ok(())
+}
+
+#[test]
+fn missing_neutral_value() -> TestResult {
+    let bug = Bug::new("missing_neutral_value")?;
+    let shape = Shape {
+        grid: 1,
+        block: [24, 1],
+    };
+    bug.assert_fails(&shape, vec![bug.memory], FAILED, "kernel `missing_neutral_value`: undefined value: shuffled from lane 24, which did not \
+         execute the shuffle, block (0, 0, 0), thread (0, 0, 0), tests/driver/bugs/bugs.cu:121:9, \
+         PTX line 479
+      121 | x[0] = sum;
+  value shuffled at tests/driver/bugs/bugs.cu:119:9, PTX line 452
+      119 | sum += __shfl_down_sync(0xffffffff, sum, offset);
+  hint: execute the shuffle in all lanes whose values are used, with a neutral value where there is no element");
+    Ok(())
+}
+
+#[test]
+fn missing_conversion_in_ptx() -> TestResult {
+    let bug = Bug::in_ptx("missing_conversion")?;
+    bug.assert_fails(&ONE_BLOCK, vec![bug.memory], ILLEGAL, "kernel `missing_conversion`: illegal address: 4-byte write at 0x0, block (0, 0, 0), thread \
+         (0, 0, 0), PTX line 15
+    PTX 15 | st.u32 [%d2], %r1;
+  hint: a null pointer, or the address of a shared or local variable that was not converted to a generic one");
+    Ok(())
+}
+
+#[test]
+fn wrong_scale_in_ptx() -> TestResult {
+    let bug = Bug::in_ptx("wrong_scale")?;
+    bug.assert_fails(
+        &ONE_BLOCK,
+        vec![bug.memory],
+        ILLEGAL,
+        "kernel `wrong_scale`: illegal address: 4-byte write at P+256, just past the end of a \
+         256-byte allocation at P, block (0, 0, 0), thread (32, 0, 0), PTX line 28
+    PTX 28 | st.global.u32 [%d2], %r1;",
+    );
+    Ok(())
+}
+
+#[test]
+fn lost_updates_in_ptx() -> TestResult {
+    let bug = Bug::in_ptx("lost_updates")?;
+    bug.assert_fails(&ONE_WARP, vec![bug.memory], FAILED, "kernel `lost_updates`: race with block (0, 0, 0), thread (1, 0, 0): 4-byte write at 0x0 in \
+         `sum`, block (0, 0, 0), thread (0, 0, 0), PTX line 42
+    PTX 42 | st.shared.u32 [sum], %r2;
+  the other thread read at PTX line 40
+    PTX 40 | ld.shared.u32 %r2, [sum];
+  hint: put a barrier between the two accesses (`__syncthreads`, or `__syncwarp` within a warp), or make updates atomic");
+    Ok(())
+}
+
+#[test]
+fn missing_lane_in_ptx() -> TestResult {
+    let bug = Bug::in_ptx("missing_lane")?;
+    bug.assert_fails(&ONE_WARP, vec![bug.memory], CUresult::CUDA_ERROR_LAUNCH_TIMEOUT, "kernel `missing_lane`: deadlock: warp 0 with lanes 1-31 waiting for lane 0, block (0, 0, 0), \
+         thread (1, 0, 0), PTX line 54
+    PTX 54 | shfl.sync.idx.b32 %r2, %r1, 0, 31, 0xffffffff;
+  the missing lanes are at PTX line 56
+    PTX 56 | bar.warp.sync 0xffffffff;
+  hint: name in the mask the lanes that execute the instruction, and no others");
+    Ok(())
+}
+
+#[test]
+fn wrong_count_in_ptx() -> TestResult {
+    let bug = Bug::in_ptx("wrong_count")?;
+    bug.assert_fails(&ONE_BLOCK, vec![bug.memory], CUresult::CUDA_ERROR_LAUNCH_TIMEOUT, "kernel `wrong_count`: deadlock: all threads wait: 32 of 96 threads are at barrier 1, block \
+         (0, 0, 0), thread (0, 0, 0), PTX line 67
+  32 threads from thread (0, 0, 0) on wait at PTX line 67
+    PTX 67 | @%p1 bar.sync 1, 96;");
+    Ok(())
+}
+
+#[test]
+fn never_zero_in_ptx() -> TestResult {
+    let bug = Bug::in_ptx("never_zero")?;
+    bug.assert_fails(&ONE_WARP, vec![bug.memory], CUresult::CUDA_ERROR_LAUNCH_TIMEOUT, "kernel `never_zero`: over budget: the launch executed 100000 instructions, block (0, 0, 0), \
+         thread (0, 0, 0), PTX line 78
+  32 threads from thread (0, 0, 0) on are at PTX line 78
+    PTX 78 | add.u64 %d1, %d1, 1;
+  hint: if the kernel ends at last, raise the limit by `with_instruction_limit`");
+    Ok(())
+}
+
+#[test]
+fn missing_init_in_ptx() -> TestResult {
+    let bug = Bug::in_ptx("missing_init")?;
+    bug.assert_fails(&ONE_WARP, vec![bug.memory], FAILED, "kernel `missing_init`: uninitialized read: 8-byte read at 0x0 in `barrier`, block (0, 0, 0), \
+         thread (0, 0, 0), PTX line 89
+    PTX 89 | mbarrier.arrive.shared.b64 %d1, [barrier];");
+    Ok(())
+}
+
+#[test]
+fn missing_wait_in_ptx() -> TestResult {
+    let bug = Bug::in_ptx("missing_wait")?;
+    bug.assert_fails(&ONE_BLOCK, vec![bug.memory], FAILED, "kernel `missing_wait`: uninitialized read: 4-byte read at 0x0 in `tile[0]`, an asynchronous \
+         copy to these bytes is pending, block (0, 0, 0), thread (0, 0, 0), PTX line 108
+    PTX 108 | st.global.u32 [%d2], %r2;
+  value loaded at PTX line 107
+    PTX 107 | ld.shared.u32 %r2, [%r3];
+  hint: wait for the copy before the read, and at a barrier before other threads read");
     Ok(())
 }

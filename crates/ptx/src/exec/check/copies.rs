@@ -64,6 +64,13 @@ impl Copies {
         }
     }
 
+    /// Returns `true` if a pending copy writes some of these bytes of shared memory.
+    pub(crate) fn write_to(&self, address: u64, size: u32) -> bool {
+        self.queued.iter().any(|copy| {
+            copy.to < address + u64::from(size) && address < copy.to + u64::from(copy.size)
+        })
+    }
+
     /// Closes the open groups of these lanes.
     pub(crate) fn commit(&mut self, lanes: u32) {
         for (lane, open) in self.open.iter_mut().enumerate() {

@@ -9,6 +9,9 @@ use super::name::demangled;
 use super::source::CodeLocation;
 use crate::exec::space::Space;
 
+/// Addresses below this are in no allocation, and those of small offsets.
+const NULL_PAGES: u64 = 1 << 16;
+
 /// An error of a kernel, a copy or a graph that the simulator found.
 ///
 /// Its text has one line: the kernel, the error, the access with the variable or the allocation at or near its address, the block, the
@@ -20,7 +23,8 @@ pub struct Report {
     pub kind: ReportKind,
     /// The name of the kernel; empty for a copy, a fill or a graph.
     pub kernel: Box<str>,
-    /// The reason why an image was refused, or the stream that waits; otherwise empty.
+    /// Why an image was refused, which stream waits, the condition of an assertion, the barriers of a deadlock, or the copy that has not
+    /// written the memory of an uninitialized read; otherwise empty.
     pub reason: Box<str>,
     /// The index of the block in the grid.
     pub block: [u32; 3],
@@ -30,7 +34,7 @@ pub struct Report {
     pub location: CodeLocation,
     /// The calls that led to the function of the instruction, innermost first.
     pub callers: Vec<CodeLocation>,
-    /// The load whose value the instruction uses, unless the instruction made the access itself.
+    /// The load or the shuffle whose value the instruction uses, unless the instruction made the access itself.
     pub loaded_at: Option<Box<CodeLocation>>,
     /// The instruction of the other thread: its access in a race, or the position of the first thread that others wait for.
     pub other: Option<Box<CodeLocation>>,
@@ -152,6 +156,12 @@ impl NearbyAllocation {
         }
     }
 
+    /// Returns `true` if the allocation contains all bytes of an access.
+    fn contains(&self, access: Access) -> bool {
+        self.distance(access.address) == 0
+            && self.address.saturating_add(self.size) - access.address >= u64::from(access.size)
+    }
+
     /// Writes the position of an access relative to the allocation.
     fn describe(&self, access: Access, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
@@ -233,6 +243,9 @@ pub enum ReportKind {
     MissingMembers(Divergence),
     /// The instruction uses a value with bytes of uninitialized memory. [`Report::loaded_at`] is the load.
     Uninitialized,
+    /// The instruction uses a value that was shuffled from this lane, which did not execute the shuffle. [`Report::loaded_at`] is the
+    /// shuffle.
+    InactiveLane(u32),
     /// Two unordered launches, copies or fills accessed the same memory, and at least one of them wrote. [`Report::stream_race`] names
     /// them.
     StreamRace,
@@ -391,6 +404,12 @@ impl fmt::Display for ReportKind {
                 return write!(f, "deadlock: {divergence}");
             }
             Self::IllegalInstruction(reason) => return write!(f, "illegal instruction: {reason}"),
+            Self::InactiveLane(lane) => {
+                return write!(
+                    f,
+                    "undefined value: shuffled from lane {lane}, which did not execute the shuffle"
+                );
+            }
             Self::StaleNode { node, what } => return write!(f, "graph node {node}: {what}"),
             Self::HostRace => "the host changed memory while a copy that uses it was queued",
             Self::Uninitialized => "uninitialized read",
@@ -499,6 +518,10 @@ impl fmt::Display for Report {
             None if self.kernel.is_empty() => write!(f, "copy: {}", self.kind)?,
             None => write!(f, "kernel `{}`: {}", demangled(&self.kernel), self.kind)?,
         }
+        if matches!(self.kind, ReportKind::Assert | ReportKind::Deadlock) && !self.reason.is_empty()
+        {
+            write!(f, ": {}", self.reason)?;
+        }
         if let Some(access) = self.access {
             let verb = if access.write { "write" } else { "read" };
             write!(f, ": {}-byte {verb} at {:#x}", access.size, access.address)?;
@@ -512,6 +535,9 @@ impl fmt::Display for Report {
                 .filter(|nearby| self.variable.is_empty() || nearby.area != Area::Shared);
             if let Some(nearby) = nearby {
                 nearby.describe(access, f)?;
+            }
+            if self.kind == ReportKind::Uninitialized && !self.reason.is_empty() {
+                write!(f, ", {}", self.reason)?;
             }
         }
         if !self.kernel.is_empty() {
@@ -527,14 +553,21 @@ impl fmt::Display for Report {
         if !location.function.is_empty() && *location.function != *self.kernel {
             write!(f, " in function `{}`", demangled(&location.function))?;
         }
-        if f.alternate() {
+        // The groups of threads have the text of each instruction.
+        if f.alternate() && self.threads.is_empty() {
             location.write_text(f)?;
         }
         for caller in &self.callers {
             self.write_related("called from ", caller, f)?;
         }
-        if let Some(load) = &self.loaded_at {
-            self.write_related("value loaded at ", load, f)?;
+        if let Some(load) = &self.loaded_at
+            && !load.has_same_source(location)
+        {
+            let what = match self.kind {
+                ReportKind::InactiveLane(_) => "value shuffled at ",
+                _ => "value loaded at ",
+            };
+            self.write_related(what, load, f)?;
         }
         if let Some(other) = &self.other {
             let what = match self.kind {
@@ -556,11 +589,80 @@ impl fmt::Display for Report {
                 self.count
             )?;
         }
-        Ok(())
+        match self.hint() {
+            Some(hint) if f.alternate() => write!(f, "\n  hint: {hint}"),
+            _ => Ok(()),
+        }
     }
 }
 
 impl Report {
+    /// Returns what usually removes the error, unless the text of the error says so.
+    fn hint(&self) -> Option<&'static str> {
+        let hint = match self.kind {
+            ReportKind::Race {
+                same_value: true, ..
+            } => return None,
+            ReportKind::Race { .. }
+                if self
+                    .other
+                    .as_ref()
+                    .is_some_and(|other| other.has_same_source(&self.location)) =>
+            {
+                "threads that update one element need an atomic operation"
+            }
+            ReportKind::Race { block, .. } if block != self.block => {
+                "blocks run in any order: use atomic operations, or a second launch"
+            }
+            ReportKind::Race { .. } => {
+                "put a barrier between the two accesses (`__syncthreads`, or `__syncwarp` within a warp), or make updates atomic"
+            }
+            ReportKind::StreamRace => {
+                "record an event after the earlier operation, and let the other stream wait for it"
+            }
+            ReportKind::HostRace => "wait for the stream before the host changes the memory",
+            ReportKind::DivergentBarrier(_) => {
+                "move the barrier to where all threads of the warp execute it"
+            }
+            ReportKind::InactiveLane(_) => {
+                "execute the shuffle in all lanes whose values are used, with a neutral value where there is no element"
+            }
+            ReportKind::MissingMembers(_) => {
+                "name in the mask the lanes that execute the instruction, and no others"
+            }
+            ReportKind::OverBudget(Budget::Instructions(_)) => {
+                "if the kernel ends at last, raise the limit by `with_instruction_limit`"
+            }
+            ReportKind::OverBudget(Budget::Time(_)) => {
+                "if the kernel ends at last, raise the limit by `with_time_limit`"
+            }
+            ReportKind::Uninitialized if !self.reason.is_empty() => {
+                "wait for the copy before the read, and at a barrier before other threads read"
+            }
+            ReportKind::MisalignedAddress => "the address must be a multiple of the size",
+            ReportKind::IllegalAddress
+                if self.nearby.is_none()
+                    && self
+                        .access
+                        .is_some_and(|access| access.address < NULL_PAGES) =>
+            {
+                "a null pointer, or the address of a shared or local variable that was not converted to a generic one"
+            }
+            ReportKind::IllegalAddress => {
+                let (access, nearby) = self.access.zip(self.nearby.as_deref())?;
+                if nearby.is_freed {
+                    "free the memory after the access: in its stream, or after a wait"
+                } else if nearby.area == Area::Global && nearby.contains(access) {
+                    "the device has no access to this memory: enable peer access, or set the access of the pool or the mapping"
+                } else {
+                    return None;
+                }
+            }
+            _ => return None,
+        };
+        Some(hint)
+    }
+
     /// Writes another place in the code that the error depends on: on its own line in the long form.
     fn write_related(
         &self,

@@ -220,9 +220,26 @@ fn shortened(line: &str) -> String {
 }
 
 impl CodeLocation {
+    /// Returns `true` if both instructions are of one source line, with the same inlined calls.
+    pub(crate) fn has_same_source(&self, other: &Self) -> bool {
+        let pairs = self.source.iter().zip(&other.source);
+        self.source.len() == other.source.len()
+            && !self.source.is_empty()
+            && pairs
+                .into_iter()
+                .all(|(one, other)| one.line == other.line && one.file == other.file)
+    }
+
+    /// Returns the index of the innermost source line whose file can be read, or else of the innermost one. Files of other packages often
+    /// cannot be read.
+    fn readable_source(&self) -> usize {
+        let mut lines = self.source.iter();
+        lines.position(|line| !line.text.is_empty()).unwrap_or(0)
+    }
+
     /// Writes the source line and the PTX line.
     pub(crate) fn write_position(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(location) = self.source.first() {
+        if let Some(location) = self.source.get(self.readable_source()) {
             write!(f, "{location}, ")?;
         }
         write!(f, "PTX line {}", self.line)
@@ -234,9 +251,11 @@ impl CodeLocation {
         for (index, location) in self.source.iter().enumerate() {
             if index > 0 {
                 write!(f, "\n    inlined at {location}")?;
+            } else if self.readable_source() > 0 {
+                write!(f, "\n    at {location}")?;
             }
             if !location.text.is_empty() {
-                has_text |= index == 0;
+                has_text = true;
                 write!(f, "\n    {:>5} | {}", location.line, location.text)?;
             }
         }

@@ -29,18 +29,28 @@ pub(crate) struct Undefined {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UndefinedBytes {
     pub(crate) bytes: Bytes,
-    /// Index of the load from which they originate.
+    /// Index of the instruction from which they originate.
     pub(crate) origin: usize,
 }
 
-/// A load of uninitialized memory.
+/// An instruction whose result is undefined.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Origin {
     pub(crate) line: u32,
-    /// The space of the addresses; `None` for tensor memory.
-    pub(crate) space: Option<Space>,
-    pub(crate) size: u32,
-    pub(crate) addresses: [u64; LANES],
+    pub(crate) cause: Cause,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Cause {
+    /// A load of uninitialized memory.
+    Load {
+        /// The space of the addresses; `None` for tensor memory.
+        space: Option<Space>,
+        size: u32,
+        addresses: [u64; LANES],
+    },
+    /// A shuffle from a lane that does not execute it: that of the first lane with an undefined result.
+    Shuffle { source: u32 },
 }
 
 /// The uninitialized bytes that the current load found.
@@ -141,7 +151,7 @@ impl Undefined {
         }
     }
 
-    /// Records a load. It replaces the last one by the same instruction.
+    /// Records an undefined result. It replaces the last one of the same instruction.
     pub(crate) fn add_origin(&mut self, origin: Origin) -> usize {
         let last = self
             .origins
@@ -159,7 +169,7 @@ impl Undefined {
         }
     }
 
-    /// Returns the load from which the first undefined source originates.
+    /// Returns the index of the instruction from which the first undefined source originates.
     pub(crate) fn first_origin(&self, sources: &[Source]) -> usize {
         sources
             .iter()

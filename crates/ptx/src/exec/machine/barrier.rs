@@ -68,6 +68,16 @@ impl Barrier {
         true
     }
 
+    /// Returns the number of threads that have arrived and that of those that the phase waits for, unless no thread has arrived.
+    pub(crate) fn waiting(&self, live: u32) -> Option<(u32, u32)> {
+        let expected = if self.expected == 0 {
+            live
+        } else {
+            self.expected
+        };
+        (self.arrived != 0).then_some((self.arrived, expected))
+    }
+
     /// Returns the result of a phase, or `None` if the phase has not completed.
     pub(crate) fn result(&self, phase: u32) -> Option<Tally> {
         (phase != self.phase).then(|| self.results[(phase & 1) as usize])

@@ -34,6 +34,16 @@ pub(crate) struct WarpState {
     pub(crate) steps: Steps,
     /// The lanes that the last check found to race for shared memory by writing.
     pub(crate) suspects: Option<Suspects>,
+    /// The last failed assertion.
+    pub(crate) assertion: Option<Box<Assertion>>,
+}
+
+/// A failed assertion, as the kernel describes it.
+#[derive(Clone, Debug)]
+pub(crate) struct Assertion {
+    pub(crate) message: String,
+    pub(crate) file: String,
+    pub(crate) line: u32,
 }
 
 impl Default for WarpState {
@@ -50,6 +60,7 @@ impl Default for WarpState {
             copies: Copies::default(),
             steps: Steps::default(),
             suspects: None,
+            assertion: None,
         }
     }
 }

@@ -6,7 +6,7 @@
 
 use crate::exec::check::report::{Access, ReportKind, Resume, Trap};
 use crate::exec::check::undefined::{
-    Bytes, Flow, Origin, Propagation, RegisterRow, Shift, Source, Undefined, Value,
+    Bytes, Cause, Flow, Origin, Propagation, RegisterRow, Shift, Source, Undefined, Value,
 };
 use crate::exec::frame::Frame;
 use crate::exec::machine::members::Members;
@@ -39,9 +39,11 @@ impl UndefinedLoad {
         let undefined = unit.frame.undefined.get_or_insert_default();
         let origin = undefined.add_origin(Origin {
             line: op.line,
-            space: None,
-            size: self.size,
-            addresses: self.addresses,
+            cause: Cause::Load {
+                space: None,
+                size: self.size,
+                addresses: self.addresses,
+            },
         });
         for register in &self.registers {
             let row = RegisterRow::Word(register.row);
@@ -110,10 +112,21 @@ fn check(unit: &mut Unit<'_>, op: &Op, register: RegisterRow, bytes: u8) -> Opti
     let lane = Lanes(unit.active).find(|&lane| taint.bytes[lane] & bytes != 0)?;
     let origin = undefined.origins[taint.origin];
     undefined.taints.remove(&register);
-    let access = Access {
-        address: origin.addresses[lane],
-        size: origin.size,
-        write: false,
+    let trap = match origin.cause {
+        Cause::Load {
+            space,
+            size,
+            addresses,
+        } => Trap {
+            access: Some(Access {
+                address: addresses[lane],
+                size,
+                write: false,
+            }),
+            space,
+            ..Trap::new(ReportKind::Uninitialized, lane)
+        },
+        Cause::Shuffle { source } => Trap::new(ReportKind::InactiveLane(source), lane),
     };
     let loaded_at = if origin.line == op.line {
         0
@@ -121,11 +134,9 @@ fn check(unit: &mut Unit<'_>, op: &Op, register: RegisterRow, bytes: u8) -> Opti
         origin.line
     };
     Some(unit.fault(Trap {
-        access: Some(access),
-        space: origin.space,
         loaded_at,
         resume: Resume::Again,
-        ..Trap::new(ReportKind::Uninitialized, lane)
+        ..trap
     }))
 }
 
@@ -138,9 +149,11 @@ fn load_origin(unit: &Unit<'_>, op: &Op, flow: &Flow) -> Origin {
         .map_or([0; LANES], |load| load.addresses);
     Origin {
         line: op.line,
-        space: Some(op.space),
-        size,
-        addresses,
+        cause: Cause::Load {
+            space: Some(op.space),
+            size,
+            addresses,
+        },
     }
 }
 

@@ -4,6 +4,7 @@ use super::print::{self, Arguments};
 use crate::exec::check::report::{ReportKind, Trap};
 use crate::exec::machine::op::{Control, Op};
 use crate::exec::machine::unit::Unit;
+use crate::exec::machine::warp_state::Assertion;
 use crate::exec::ops::access::read_at;
 use crate::exec::space::Space;
 use crate::exec::values::lane::Lanes;
@@ -130,6 +131,13 @@ pub(crate) fn run_assertion(unit: &mut Unit<'_>, op: &Op) -> Control {
             "{file}:{line}: {function}: block: [{bx},{by},{bz}], thread: [{x},{y},{z}] Assertion `{message}` failed.\n"
         );
         unit.launch.runtime.write_assertion(text.as_bytes());
+        if lane == unit.leader() {
+            unit.warp.assertion = Some(Box::new(Assertion {
+                message,
+                file,
+                line,
+            }));
+        }
     }
     let trap = Trap::new(ReportKind::Assert, unit.leader());
     unit.fault(trap)

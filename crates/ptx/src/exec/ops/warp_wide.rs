@@ -1,6 +1,7 @@
 //! Operations of all threads of a warp: `shfl`, `vote`, `match`, `redux`, `elect`.
 
 use super::handler::versions;
+use crate::exec::check::undefined::{Cause, Origin, RegisterRow};
 use crate::exec::machine::members::{Members, by_group};
 use crate::exec::machine::op::{Control, Handler, Op};
 use crate::exec::machine::unit::Unit;
@@ -103,7 +104,37 @@ fn run_shuffle<F: Fn(u32, u32, u32) -> (u32, bool) + Copy + Send + 'static>(
     if let Some(predicate) = predicate {
         unit.frame.set_predicate(predicate, valid, members.complete);
     }
+    if members.complete != u32::MAX {
+        check_shuffle_sources(unit, op, &sources, members.complete);
+    }
     members.control
+}
+
+/// Marks the results of a shuffle as undefined in the lanes whose source lane does not execute it.
+#[cold]
+#[inline(never)]
+fn check_shuffle_sources(unit: &mut Unit<'_>, op: &Op, sources: &[u32; 32], executing: u32) {
+    if !unit.launch.program.checking.uninitialized {
+        return;
+    }
+    let mut lanes = Lanes(executing).filter(|lane| executing >> (sources[*lane] & 31) & 1 == 0);
+    let Some(first) = lanes.next() else {
+        return;
+    };
+    let undefined_lanes = lanes.fold(1 << first, |mask, lane| mask | 1 << lane);
+    let undefined = unit.frame.undefined.get_or_insert_default();
+    let origin = undefined.add_origin(Origin {
+        line: op.line,
+        cause: Cause::Shuffle {
+            source: sources[first],
+        },
+    });
+    undefined.set(
+        RegisterRow::Word(op.d),
+        &[0b1111; 32],
+        undefined_lanes,
+        origin,
+    );
 }
 
 /// `vote`: all, any, uniform.

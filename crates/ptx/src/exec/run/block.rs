@@ -5,12 +5,13 @@ use std::sync::Arc;
 use super::fragment::State;
 use super::warp::{Failure, Progress, Warp};
 use super::worker::Worker;
-use crate::exec::check::report::{ReportKind, Resume, Trap};
+use crate::exec::check::report::{Access, ReportKind, Resume, Trap};
 use crate::exec::check::shadow::Shadow;
 use crate::exec::machine::barrier::{Barrier, MAX_WARPGROUPS, NAMED_BARRIERS};
 use crate::exec::machine::block_state::BlockState;
 use crate::exec::machine::cluster::Cluster;
 use crate::exec::machine::tensor_memory::AllocationSource;
+use crate::exec::machine::warp_state::Assertion;
 use crate::exec::memory::SharedMemory;
 use crate::exec::memory::window::resolve;
 use crate::exec::space::Space;
@@ -254,6 +255,45 @@ impl Block {
     /// Returns the thread index of a warp's lane.
     pub(crate) fn thread(&self, warp: usize, lane: usize) -> [u32; 3] {
         self.warps[warp].state.thread.map(|axis| axis[lane % LANES])
+    }
+
+    /// Returns the message of the last failed assertion of a warp, with its file and line unless they are known from the instruction.
+    pub(crate) fn assertion(&self, warp: usize, is_located: bool) -> Box<str> {
+        let Some(assertion) = &self.warps[warp].state.assertion else {
+            return Box::default();
+        };
+        let Assertion {
+            message,
+            file,
+            line,
+        } = &**assertion;
+        if is_located || file.is_empty() {
+            format!("`{message}`").into()
+        } else {
+            format!("`{message}` at {file}:{line}").into()
+        }
+    }
+
+    /// Returns the barriers that wait for threads, with their numbers.
+    pub(crate) fn incomplete_barriers(&self) -> Box<str> {
+        let barriers = self.state.barriers.iter().take(NAMED_BARRIERS);
+        let waiting = barriers.enumerate().filter_map(|(index, barrier)| {
+            let (arrived, expected) = barrier.waiting(self.state.live)?;
+            Some(format!(
+                "{arrived} of {expected} threads are at barrier {index}"
+            ))
+        });
+        waiting.collect::<Vec<_>>().join(", ").into()
+    }
+
+    /// Returns `true` if a pending asynchronous copy writes to memory that an access reads.
+    pub(crate) fn has_pending_copy(&self, access: Access, space: Space) -> bool {
+        let (space, address) = match space {
+            Space::Generic => resolve(access.address),
+            space => (space, access.address),
+        };
+        let mut warps = self.warps.iter();
+        space == Space::Shared && warps.any(|warp| warp.state.copies.write_to(address, access.size))
     }
 
     /// Returns the calls that led to the function of a fault, innermost first: the calling functions with the indices of the instructions.

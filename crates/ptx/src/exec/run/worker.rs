@@ -267,11 +267,31 @@ impl<'l> Worker<'l> {
             .access
             .zip(trap.space)
             .and_then(|(access, space)| launch.variable_at(access.address, space));
+        let mut location = self.locate(failure.function, failure.line);
+        let mut callers = self.callers(block, warp, failure);
+        if trap.kind == ReportKind::Assert
+            && location.source.is_empty()
+            && let Some(caller) = callers.iter().position(|caller| !caller.source.is_empty())
+        {
+            // Functions of the compiler, which have no source lines, call `__assertfail` for the function with the assertion.
+            location = callers.drain(..=caller).next_back().unwrap_or_default();
+        }
+        let reason = match (trap.kind, trap.access, trap.space) {
+            (ReportKind::Assert, ..) => block.assertion(warp, !location.source.is_empty()),
+            (ReportKind::Deadlock, ..) => block.incomplete_barriers(),
+            (ReportKind::Uninitialized, Some(access), Some(space))
+                if block.has_pending_copy(access, space) =>
+            {
+                "an asynchronous copy to these bytes is pending".into()
+            }
+            _ => Box::default(),
+        };
         Box::new(Report {
             block: block.state.index,
             thread: block.thread(warp, trap.lane),
-            location: self.locate(failure.function, failure.line),
-            callers: self.callers(block, warp, failure),
+            reason,
+            location,
+            callers,
             loaded_at: self.locate_other(trap.loaded_at),
             other: self.locate_other(trap.other_line),
             threads: self.threads(block, trap.kind),

@@ -97,6 +97,8 @@ FINE:",
     );
     let fault = bench.launch(1, 4).expect_err("two threads fail");
     assert_eq!((fault.kind, fault.thread), (ReportKind::Assert, [2, 0, 0]));
+    let text = "assertion failed: `hello` at hello:17, block (0, 0, 0), thread (2, 0, 0)";
+    assert!(fault.to_string().contains(text), "{fault}");
     let said = String::from_utf8_lossy(&bench.host.complaints.lock().expect("no thread panics"))
         .into_owned();
     let line = |thread| {

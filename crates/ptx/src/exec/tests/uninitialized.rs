@@ -227,6 +227,37 @@ fn used_undefined_value() {
     }
 }
 
+/// A shuffle from a lane that does not execute it has an undefined result, which is an error where it is used. Lanes without a thread, and
+/// those that have returned, do not execute it.
+#[test]
+fn shuffle_from_an_inactive_lane() {
+    let sum =
+        "shfl.sync.down.b32 %r2, %t, 8, 31, -1; add.u32 %r2, %r2, %t; setp.lt.u32 %p1, %t, 16;";
+    let used = "st.global.u32 [%at4], %r2;";
+    for (body, threads, source) in [
+        (format!("{sum} {used}"), 32, None),
+        (format!("{sum} {used}"), 24, Some(24)),
+        (format!("{sum} @%p1 {used}"), 24, None),
+        (
+            format!("setp.ge.u32 %p2, %t, 20; @%p2 ret; {sum} @%p1 {used}"),
+            32,
+            Some(20),
+        ),
+        // The clamp selects the lane itself.
+        (
+            format!("shfl.sync.down.b32 %r2, %t, 8, 0x1808, -1; {used}"),
+            24,
+            None,
+        ),
+    ] {
+        let outcome = Bench::body(&body, 4096)
+            .with_uninitialized_checks(0..0)
+            .launch(1, threads);
+        let kind = outcome.err().map(|fault| fault.kind);
+        assert_eq!(kind, source.map(ReportKind::InactiveLane), "{body}");
+    }
+}
+
 #[test]
 fn undefined_value_through_calls() {
     let twice = ".func (.param .b32 out) twice(.param .b32 in)

@@ -110,3 +110,13 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) wrong_rank(int rank)
     asm volatile("mapa.shared::cluster.u32 %0, %0, %1;" : "+r"(address) : "r"(rank));
     asm volatile("st.shared::cluster.u32 [%0], %1;" :: "r"(address), "r"(rank));
 }
+
+// The block has 24 threads, so the lanes from 16 on add the values of lanes that do not exist.
+extern "C" __global__ void missing_neutral_value(float *x)
+{
+    float sum = x[threadIdx.x];
+    for (int offset = 16; offset > 0; offset /= 2)
+        sum += __shfl_down_sync(0xffffffff, sum, offset);
+    if (threadIdx.x == 0)
+        x[0] = sum;
+}
