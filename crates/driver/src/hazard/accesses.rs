@@ -228,10 +228,14 @@ impl Accesses {
     #[inline(never)]
     fn record_whole_write(&mut self, operation: &mut Operation<'_>) {
         if let Some(leased) = self.lease.get() {
-            self.record(operation, true);
+            if !record_without_lock(leased, operation, true) {
+                self.record_locked(operation, true);
+            }
             if Arc::strong_count(leased) == 1 {
                 self.reclaim();
             }
+        } else if operation.is_captured() {
+            self.record_locked(operation, true);
         } else {
             let others = self.others.get_mut();
             if let Some(writer) = self.history.record_whole_write(others, operation.stream()) {
@@ -244,8 +248,7 @@ impl Accesses {
     #[inline(never)]
     fn record(&self, operation: &mut Operation<'_>, is_write: bool) {
         if let Some(leased) = self.lease.get()
-            && operation.holds_no_lock()
-            && leased.record_on_owner_stream(operation.stream(), is_write)
+            && record_without_lock(leased, operation, is_write)
         {
             return;
         }
@@ -412,6 +415,12 @@ impl Accesses {
         self.lease = OnceLock::new();
         true
     }
+}
+
+/// Records an access to leased memory if it took no lock, and returns `true` then.
+#[inline]
+fn record_without_lock(leased: &Leased, operation: &Operation<'_>, is_write: bool) -> bool {
+    operation.holds_no_lock() && leased.record_on_owner_stream(operation.stream(), is_write)
 }
 
 /// Waits until the work of every stream has completed, and returns the first error.

@@ -38,21 +38,26 @@ pub struct Operation<'a> {
     _not_send: PhantomData<*const ()>,
 }
 
-/// What an operation holds, which other threads may wait for.
-#[derive(Debug, Default)]
-struct Held {
-    /// The driver call may wait for the stream: accesses to leased memory are locked one by one.
-    is_blocking: bool,
-    /// The operation is registered on its stream: its accesses to leased memory need no lock, except those in `locks`.
-    is_registered: bool,
-    /// In a box: an operation is moved often, and rarely has any. `None` if it belongs to no capture and locks no memory.
-    locks: Option<Box<Locks>>,
+/// The locks of an operation, which other threads may wait for.
+#[derive(Debug)]
+enum Held {
+    /// No lock: no graph leases the memory, and the stream belongs to no capture.
+    Nothing,
+    /// No lock, and the driver call may wait for the stream: accesses to leased memory are locked one by one.
+    Blocking,
+    /// The operation is registered on its stream: its accesses to leased memory need no lock.
+    Registered,
+    /// Locks of a capture or of leased memory, in a box: an operation is moved often, and rarely has any.
+    Locks(Box<Locks>),
 }
 
-/// The locks of an operation.
 #[derive(Debug, Default)]
 struct Locks {
     capture: Option<Arc<Scope>>,
+    /// As for [`Held::Blocking`].
+    is_blocking: bool,
+    /// As for [`Held::Registered`], for accesses that are not in `leases`.
+    is_registered: bool,
     /// Leased memory that is locked for the access, and `true` if it is written.
     leases: Vec<(Arc<Leased>, bool)>,
 }
@@ -80,14 +85,17 @@ impl Stream {
     #[inline]
     pub fn enqueue_or(&self, name: &'static str, instead: &str) -> Result<Operation<'_>> {
         // Only the locks come from the rare path, so that an operation outside captures is written once, and not copied.
-        let locks = if self.is_in_capture() {
+        let held = if self.is_in_capture() {
             Operation::enter_capture(self, name, instead)?
         } else {
-            None
+            Held::Nothing
         };
-        let mut operation = Operation::new(self, name);
-        operation.held.locks = locks;
-        Ok(operation)
+        Ok(Operation {
+            stream: self,
+            name,
+            held: ManuallyDrop::new(held),
+            _not_send: PhantomData,
+        })
     }
 
     /// Begins the release of memory or of a handle in the order of the stream. Destructors, which cannot fail, may do this
@@ -192,22 +200,18 @@ impl<'a> Operation<'a> {
         Self {
             stream,
             name,
-            held: ManuallyDrop::new(Held::default()),
+            held: ManuallyDrop::new(Held::Nothing),
             _not_send: PhantomData,
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn enter_capture(
-        stream: &Stream,
-        name: &'static str,
-        instead: &str,
-    ) -> Result<Option<Box<Locks>>> {
+    fn enter_capture(stream: &Stream, name: &'static str, instead: &str) -> Result<Held> {
         stream.expect_recorded(name, instead)?;
         let mut operation = Operation::new(stream, name);
         operation.enter()?;
-        Ok(operation.held.locks.take())
+        Ok(std::mem::replace(&mut *operation.held, Held::Nothing))
     }
 
     /// Declares that the driver call of the operation may block until earlier work on the stream has completed, as a copy
@@ -215,7 +219,10 @@ impl<'a> Operation<'a> {
     #[must_use]
     #[inline]
     pub fn blocking(mut self) -> Self {
-        self.held.is_blocking = true;
+        match &mut *self.held {
+            Held::Locks(locks) => locks.is_blocking = true,
+            _ => self.held = ManuallyDrop::new(Held::Blocking),
+        }
         self
     }
 
@@ -300,7 +307,11 @@ impl<'a> Operation<'a> {
     /// Returns the capture that receives the operation.
     #[inline]
     pub(crate) fn scope(&self) -> Option<&Arc<Scope>> {
-        self.held.locks.as_ref()?.capture.as_ref()
+        if let Held::Locks(locks) = &*self.held {
+            locks.capture.as_ref()
+        } else {
+            None
+        }
     }
 
     /// Begins an access to leased memory, which locks the memory.
@@ -316,27 +327,59 @@ impl<'a> Operation<'a> {
     /// waits for the operations of the stream.
     #[inline]
     pub(super) fn register(&mut self) -> bool {
-        if self.held.is_registered || self.held.is_blocking {
-            return self.held.is_registered;
+        match &*self.held {
+            Held::Nothing => {
+                let has_begun = self.count_registration();
+                if has_begun {
+                    // The old value owns nothing, and is not dropped.
+                    self.held = ManuallyDrop::new(Held::Registered);
+                }
+                has_begun
+            }
+            Held::Blocking => false,
+            Held::Registered => true,
+            Held::Locks(_) => self.register_with_locks(),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn register_with_locks(&mut self) -> bool {
+        let has_begun =
+            self.is_registered() || !self.locks().is_blocking && self.count_registration();
+        self.locks().is_registered = has_begun;
+        has_begun
+    }
+
+    #[inline]
+    fn count_registration(&self) -> bool {
         let has_begun = self.stream.sync_points().registrations().begin();
         if has_begun {
-            self.held.is_registered = true;
             thread_state::hold();
         }
         has_begun
     }
 
+    /// Returns `true` if the operation is registered on the stream.
+    #[inline]
+    pub(super) fn is_registered(&self) -> bool {
+        match &*self.held {
+            Held::Nothing | Held::Blocking => false,
+            Held::Registered => true,
+            Held::Locks(locks) => locks.is_registered,
+        }
+    }
+
     /// Returns `true` if the operation is registered on the stream and holds no lock.
     #[inline]
     pub(super) fn holds_no_lock(&self) -> bool {
-        self.held.is_registered && self.held.locks.is_none()
+        matches!(*self.held, Held::Registered)
     }
 
     /// Removes an access to leased memory, to end it. Returns `false` if it was ordered before the memory was leased.
     #[inline]
     pub(super) fn take(&mut self, leased: &Arc<Leased>, is_write: bool) -> bool {
-        let Some(locks) = &mut self.held.locks else {
+        let Held::Locks(locks) = &mut *self.held else {
             return false;
         };
         let index = locks
@@ -355,8 +398,8 @@ impl<'a> Operation<'a> {
     #[must_use]
     #[inline]
     pub fn holds_leases(&self) -> bool {
-        let locks = self.held.locks.as_ref();
-        self.held.is_registered || locks.is_some_and(|locks| !locks.leases.is_empty())
+        self.is_registered()
+            || matches!(&*self.held, Held::Locks(locks) if !locks.leases.is_empty())
     }
 
     /// Enters the capture that the stream belongs to, if it has not ended.
@@ -375,20 +418,47 @@ impl<'a> Operation<'a> {
 
     /// Returns the locks, creating an empty set if there are none.
     fn locks(&mut self) -> &mut Locks {
-        self.held.locks.get_or_insert_default()
+        if !matches!(*self.held, Held::Locks(_)) {
+            let is_blocking = matches!(*self.held, Held::Blocking);
+            let locks = Locks {
+                is_blocking,
+                is_registered: self.is_registered(),
+                ..Locks::default()
+            };
+            *self.held = Held::Locks(Box::new(locks));
+        }
+        let Held::Locks(locks) = &mut *self.held else {
+            unreachable!("the locks were created above")
+        };
+        locks
     }
 
     #[cold]
     #[inline(never)]
     fn release(&mut self) {
-        let held = std::mem::take(&mut *self.held);
-        if held.is_registered {
-            thread_state::release(1);
-            self.stream.sync_points().registrations().end();
+        match &mut *self.held {
+            Held::Nothing | Held::Blocking => {}
+            Held::Registered => self.deregister(),
+            Held::Locks(locks) => {
+                let locks = std::mem::take(&mut **locks);
+                *self.held = Held::Nothing;
+                self.unlock(&locks);
+            }
         }
-        let Some(locks) = held.locks else {
-            return;
-        };
+    }
+
+    #[inline]
+    fn deregister(&self) {
+        thread_state::release(1);
+        self.stream.sync_points().registrations().end();
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn unlock(&self, locks: &Locks) {
+        if locks.is_registered {
+            self.deregister();
+        }
         thread_state::release(locks.leases.len() + usize::from(locks.capture.is_some()));
         for (leased, is_write) in &locks.leases {
             leased.cancel(*is_write);
@@ -402,7 +472,7 @@ impl<'a> Operation<'a> {
 impl Drop for Operation<'_> {
     #[inline]
     fn drop(&mut self) {
-        if self.held.is_registered || self.held.locks.is_some() {
+        if !matches!(*self.held, Held::Nothing | Held::Blocking) {
             self.release();
         }
     }
