@@ -75,22 +75,6 @@ const PACKAGES: &[&str] = &[
 const SIMULATOR_LIBRARIES: [&str; 2] = ["curium_ptx", "curium_sim"];
 const SIMULATOR: &[&str] = &["driver", "grammar", "instructions"];
 
-/// The tests that run the program.
-const PROGRAM: &[&str] = &[
-    "bench",
-    "cache",
-    "completions",
-    "demo",
-    "doctor",
-    "info",
-    "json",
-    "kernels",
-    "man",
-    "mem",
-    "run",
-    "trace",
-];
-
 /// Tests each target with all kinds of tests, and fails if one of them failed.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let chosen = Emulator::ALL
@@ -150,7 +134,7 @@ impl Kind {
             Self::Simulator => [vec!["--lib"], tests(SIMULATOR)].concat(),
             Self::Contract => tests(&["contract"]),
             Self::Doc => vec!["--doc"],
-            Self::Program => [vec!["--bin", "curium"], tests(PROGRAM)].concat(),
+            Self::Program => vec!["--bin", "curium", "--test", "commands"],
         }
     }
 
@@ -346,19 +330,6 @@ fn expect_success(command: &mut Command) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_program_test_is_listed() {
-        let files = std::fs::read_dir(crate::root().join("crates/cli/tests"))
-            .expect("the folder is readable");
-        let paths = files.map(|file| file.expect("the folder is readable").path());
-        let rust = paths.filter(|path| path.extension().is_some_and(|extension| extension == "rs"));
-        let mut names: Vec<_> = rust
-            .filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()))
-            .collect();
-        names.sort_unstable();
-        assert_eq!(names, PROGRAM);
-    }
 
     #[test]
     fn simulator_unit_tests_are_a_kind() {

@@ -1,8 +1,8 @@
 //! `curium info`, run as a program.
 
-mod program;
-
 use std::process::Output;
+
+use crate::program;
 
 type TestResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
 

@@ -1,11 +1,10 @@
 //! `curium kernels`, run as a program.
-#![cfg(unix)]
-
-mod program;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+
+use crate::program;
 
 type TestResult = Result<(), Box<dyn std::error::Error>>;
 

@@ -1,7 +1,4 @@
 //! `curium run`, run as a program.
-#![cfg(unix)]
-
-mod program;
 
 use std::error::Error;
 use std::io::{BufRead as _, BufReader};
@@ -9,6 +6,8 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use curium_sim::DeviceModel;
+
+use crate::program;
 
 type TestResult<T = ()> = Result<T, Box<dyn Error>>;
 

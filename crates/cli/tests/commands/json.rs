@@ -1,8 +1,8 @@
 //! The JSON output of the program, validated against its schemas.
 
-mod program;
-
 use serde_json::Value;
+
+use crate::program;
 
 type TestResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
 

@@ -1,8 +1,8 @@
 //! `curium completions`, run as a program.
 
-type TestResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
+use crate::program;
 
-mod program;
+type TestResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
 #[test]
 fn completions_are_complete() -> TestResult {

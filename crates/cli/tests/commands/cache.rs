@@ -1,12 +1,11 @@
 //! `curium cache`, run as a program.
-#![cfg(unix)]
-
-mod program;
 
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::process::Output;
+
+use crate::program;
 
 type TestResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
 

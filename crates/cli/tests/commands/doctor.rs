@@ -1,10 +1,10 @@
 //! `curium doctor`, run as a program.
 
-mod program;
-
 use std::fs;
 use std::path::Path;
 use std::process::Output;
+
+use crate::program;
 
 type TestResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
 

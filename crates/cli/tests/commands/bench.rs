@@ -1,9 +1,9 @@
 //! `curium bench`, run as a program.
 
-mod program;
-
 use std::fs;
 use std::process::Output;
+
+use crate::program;
 
 type TestResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
 

@@ -1,7 +1,5 @@
 //! `curium demo`, run as a program: its output, its files and its exit codes.
 
-mod program;
-
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::BufReader;
@@ -9,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use tempfile::TempDir;
+
+use crate::program;
 
 type TestResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
