@@ -87,8 +87,9 @@ impl Event {
     ///
     /// Polls and the background thread query the event, at times that depend on the previous wait for it, as those of
     /// [`Stream::completion`] do. After work of less than 2 ms that took as long as before, the future is as quick. Without a
-    /// previous wait, the end of the work is seen up to one sixteenth of its duration later, and after longer work up to 1/256
-    /// of it if the previous wait took as long, but never more than 5 ms. See [`Completion`].
+    /// previous wait, the end of the work is seen up to one eighth of its duration later, but at most 20 ms, and after longer
+    /// work up to 1/256 of it, but at most 5 ms, if the previous wait took as long. If it took longer, an early end is seen up
+    /// to half of the duration later. See [`Completion`].
     ///
     /// On an event that was last recorded in a capture, the future resolves to an argument error.
     ///

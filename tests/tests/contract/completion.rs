@@ -450,6 +450,29 @@ fn many_events_resolve_and_cancel(test: &TestDriver) -> TestResult {
     Ok(())
 }
 
+/// The background thread queries an event rarely during a long wait, and more rarely if the previous wait took as long.
+#[cfg(not(miri))]
+#[simulator_test]
+fn idle_event_wait_makes_few_queries(test: &TestDriver, simulator: &Simulator) -> TestResult {
+    let stream = test.stream();
+    let event = Event::new(&test.context(), EventFlags::DISABLE_TIMING)?;
+    for most in [130, 45] {
+        let gate = Gate::on(&stream);
+        event.record(&stream)?;
+        let future = event.completion().with_spin_limit(Duration::ZERO);
+        let opener = thread::spawn(move || {
+            thread::sleep(Duration::from_secs(1));
+            gate.open();
+        });
+        let before = simulator.calls(Function::cuEventQuery);
+        pollster::block_on(future)?;
+        let queries = simulator.calls(Function::cuEventQuery) - before;
+        resume_panic(opener.join());
+        assert!(queries <= most, "{queries} queries");
+    }
+    Ok(())
+}
+
 /// An event that was recorded in a capture has no time, so its future is an error.
 #[driver_test]
 fn future_of_a_captured_event_is_an_error(test: &TestDriver) -> TestResult {

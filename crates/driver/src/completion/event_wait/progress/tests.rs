@@ -65,6 +65,12 @@ mod model {
         ReusesTheEntry,
         /// A task that was woken early does not add another entry.
         ForgetsToBegin,
+        /// A query that has finished its entry removes whichever entry is in the table.
+        RemovesAnyEntry,
+        /// A task that registers after the end waits for a wake-up.
+        IgnoresTheEnd,
+        /// The query that finds the end does not wake the task.
+        LosesTheWaker,
     }
 
     impl Model {
@@ -86,7 +92,7 @@ mod model {
                 State::Woken | State::Registered => {}
             }
             match self.progress.register((), true) {
-                Err(()) => true,
+                Err(()) => self.mutation != Some(Mutation::IgnoresTheEnd),
                 Ok(registered) => {
                     if registered.begins
                         && (is_first || self.mutation != Some(Mutation::ForgetsToBegin))
@@ -108,7 +114,8 @@ mod model {
                 return;
             };
             let waker = if self.event.load(Ordering::Acquire) {
-                Some(self.progress.end(()))
+                let waker = self.progress.end(());
+                Some(waker.filter(|()| self.mutation != Some(Mutation::LosesTheWaker)))
             } else {
                 self.progress.take_early().map(Some)
             };
@@ -119,7 +126,7 @@ mod model {
                 self.wakes.fetch_add(1, Ordering::AcqRel);
             }
             let mut table = self.table.lock();
-            if table.current == Some(entry) {
+            if table.current == Some(entry) || self.mutation == Some(Mutation::RemovesAnyEntry) {
                 table.current = None;
             }
         }
@@ -127,37 +134,54 @@ mod model {
 
     /// A task polls once more whenever it is woken. The last query comes after everything else, so the task must have been woken
     /// since its last poll, or be ready.
+    ///
+    /// With a callback of the driver, the entry is added before the first poll.
     fn task_is_woken(mutation: Option<Mutation>) {
-        let mut builder = loom::model::Builder::new();
-        builder.preemption_bound = builder.preemption_bound.or(Some(3));
-        builder.check(move || {
-            let model = Model::new(mutation);
-            let watcher = {
-                let model = Arc::clone(&model);
-                thread::spawn(move || {
-                    model.query();
-                    model.query();
-                })
+        for has_callback in [false, true] {
+            let mut builder = loom::model::Builder::new();
+            builder.preemption_bound = builder.preemption_bound.or(Some(3));
+            builder.check(move || task_waits(mutation, has_callback));
+        }
+    }
+
+    fn task_waits(mutation: Option<Mutation>, has_callback: bool) {
+        let model = Model::new(mutation);
+        if has_callback {
+            model.progress.begin();
+            *model.table.lock().unwrap() = Table {
+                added: 1,
+                current: Some(1),
             };
-            let mut is_ready = model.poll(true);
-            let mut seen = 0;
-            if !is_ready && model.wakes.load(Ordering::Acquire) > 0 {
-                seen = 1;
-                is_ready = model.poll(false);
-            }
-            model.event.store(true, Ordering::Release);
-            watcher.join().unwrap();
-            if !is_ready && model.wakes.load(Ordering::Acquire) > seen {
-                seen = model.wakes.load(Ordering::Acquire);
-                is_ready = model.poll(false);
-            }
-            model.query();
-            let is_woken = model.wakes.load(Ordering::Acquire) > seen;
-            assert!(is_ready || is_woken, "the task waits forever");
-            if !is_ready {
-                assert!(model.poll(false), "the event has completed");
-            }
-        });
+        }
+        let watcher = {
+            let model = Arc::clone(&model);
+            thread::spawn(move || {
+                model.query();
+                model.query();
+            })
+        };
+        let device = {
+            let model = Arc::clone(&model);
+            thread::spawn(move || model.event.store(true, Ordering::Release))
+        };
+        let mut is_ready = model.poll(true);
+        let mut seen = 0;
+        if !is_ready && model.wakes.load(Ordering::Acquire) > 0 {
+            seen = 1;
+            is_ready = model.poll(false);
+        }
+        device.join().unwrap();
+        watcher.join().unwrap();
+        if !is_ready && model.wakes.load(Ordering::Acquire) > seen {
+            seen = model.wakes.load(Ordering::Acquire);
+            is_ready = model.poll(false);
+        }
+        model.query();
+        let is_woken = model.wakes.load(Ordering::Acquire) > seen;
+        assert!(is_ready || is_woken, "the task waits forever");
+        if !is_ready {
+            assert!(model.poll(false), "the event has completed");
+        }
     }
 
     #[test]
@@ -175,5 +199,23 @@ mod model {
     #[should_panic(expected = "the task waits forever")]
     fn model_finds_a_missing_entry() {
         task_is_woken(Some(Mutation::ForgetsToBegin));
+    }
+
+    #[test]
+    #[should_panic(expected = "the task waits forever")]
+    fn model_finds_a_removed_new_entry() {
+        task_is_woken(Some(Mutation::RemovesAnyEntry));
+    }
+
+    #[test]
+    #[should_panic(expected = "the task waits forever")]
+    fn model_finds_an_ignored_end() {
+        task_is_woken(Some(Mutation::IgnoresTheEnd));
+    }
+
+    #[test]
+    #[should_panic(expected = "the task waits forever")]
+    fn model_finds_a_lost_waker() {
+        task_is_woken(Some(Mutation::LosesTheWaker));
     }
 }
