@@ -3,7 +3,7 @@
 #[path = "../examples/18_service/service.rs"]
 mod service;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -26,6 +26,24 @@ struct Outcomes {
     expired: AtomicUsize,
     canceled: AtomicUsize,
     failed: AtomicUsize,
+}
+
+impl Outcomes {
+    /// Returns the numbers of requests that were served, expired, canceled and failed, which are all.
+    fn counts(&self) -> TestResult<[usize; 4]> {
+        let Self {
+            served,
+            expired,
+            canceled,
+            failed,
+        } = self;
+        let counts =
+            [served, expired, canceled, failed].map(|counter| counter.load(Ordering::Relaxed));
+        if counts.iter().sum::<usize>() != CLIENTS {
+            return Err(format!("{counts:?} of {CLIENTS}").into());
+        }
+        Ok(counts)
+    }
 }
 
 /// Sends a request until the queue has space, and counts its outcome. Every tenth client cancels.
@@ -60,7 +78,7 @@ fn client(service: &Service, number: usize, outcomes: &Outcomes) {
         Err(Failure::Expired) => &outcomes.expired,
         Err(Failure::Device(message)) => {
             assert!(
-                message.contains("cu"),
+                message.contains("cu") || message.contains("Stream::completion"),
                 "the error names the call: {message}"
             );
             &outcomes.failed
@@ -78,23 +96,19 @@ fn serve(simulator: &Simulator, faults: impl IntoIterator<Item = Fault>) -> Test
         simulator.inject(fault);
     }
     let outcomes = Outcomes::default();
+    run_clients(service, &outcomes);
+    outcomes.counts()
+}
+
+/// Runs all clients at once, and ends the service.
+fn run_clients(service: Service, outcomes: &Outcomes) {
     thread::scope(|scope| {
         for number in 0..CLIENTS {
             let service = &service;
-            let outcomes = &outcomes;
             scope.spawn(move || client(service, number, outcomes));
         }
     });
     drop(service);
-    let Outcomes {
-        served,
-        expired,
-        canceled,
-        failed,
-    } = outcomes;
-    let counts = [served, expired, canceled, failed].map(AtomicUsize::into_inner);
-    assert_eq!(counts.iter().sum::<usize>(), CLIENTS, "{counts:?}");
-    Ok(counts)
 }
 
 #[test]
@@ -128,6 +142,73 @@ fn faults_neither_lose_nor_hang_a_request() -> TestResult {
     assert!(served > CLIENTS / 2, "the others were served: {served}");
     simulator.clear_faults();
     assert!(simulator.leaked_objects().is_empty());
+    Ok(())
+}
+
+/// After the device is lost, every request fails, and the service ends.
+#[test]
+fn lost_device_answers_every_request() -> TestResult {
+    let simulator = Simulator::new(Config::new())?;
+    let lost = Fault::on(Function::cuLaunchKernel).call(4).loses_devices();
+    let [served, expired, canceled, failed] = serve(&simulator, [lost])?;
+    assert!(served > 0, "the batches before are served");
+    assert!(
+        failed > CLIENTS / 2,
+        "{failed} of {served} {expired} {canceled} failed"
+    );
+    Ok(())
+}
+
+/// Waits until another kernel, or the host, writes to the word.
+const BUSY: &str = "
+.version 7.8
+.target sm_75
+.address_size 64
+.visible .entry busy(.param .u64 word)
+{
+    .reg .pred %p;
+    .reg .u32 %value;
+    .reg .u64 %word;
+    ld.param.u64 %word, [word];
+again:
+    ld.volatile.global.u32 %value, [%word];
+    setp.eq.u32 %p, %value, 0;
+    @%p bra again;
+    ret;
+}
+";
+
+/// A kernel of another stream occupies the device for longer than a batch may take. The requests of these batches fail, and
+/// later ones are served.
+#[test]
+fn slow_kernel_fails_its_batches_only() -> TestResult {
+    const TIMEOUT: Duration = Duration::from_millis(300);
+    let simulator = Simulator::new(Config::new().with_workers(1))?;
+    let driver = simulator.driver::<Driver>()?;
+    let context = driver.device(0)?.primary_context()?;
+    let service = Service::with_batch_timeout(&context, TIMEOUT)?;
+    let stream = context.stream()?;
+    let busy: Kernel<(DevicePointer<u32>,)> = Library::from_ptx(&driver, BUSY)?.kernel("busy")?;
+    let mut word = PinnedBuffer::<u32>::zeroed(&context, 1, PinnedFlags::DEVICE_MAP)?;
+    // SAFETY: only atomics access the word from here on, and it outlives the kernel, which is waited for below.
+    let word = unsafe { AtomicU32::from_ptr(word.as_mut_ptr()) };
+    let address = DevicePointer::from_raw(word.as_ptr().expose_provenance() as u64);
+    // SAFETY: the kernel reads the word, which is mapped at its host address.
+    unsafe { busy.launch(&stream, LaunchConfig::new(1, 1), (address,)) }?;
+    let outcomes = Outcomes::default();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while outcomes.failed.load(Ordering::Relaxed) == 0 {
+                thread::yield_now();
+            }
+            word.store(1, Ordering::Release);
+        });
+        run_clients(service, &outcomes);
+    });
+    stream.synchronize()?;
+    let [served, expired, canceled, failed] = outcomes.counts()?;
+    assert!(failed > 0, "{served} {expired} {canceled}");
+    assert!(served > 0, "{failed} {expired} {canceled}");
     Ok(())
 }
 

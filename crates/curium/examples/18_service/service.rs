@@ -91,9 +91,18 @@ pub(crate) struct Response(Reply);
 impl Service {
     /// Starts the service on a device.
     pub(crate) fn start(context: &Context) -> curium::driver::Result<Self> {
+        Self::with_batch_timeout(context, BATCH_TIMEOUT)
+    }
+
+    /// Starts the service with another time limit of batches.
+    pub(crate) fn with_batch_timeout(
+        context: &Context,
+        batch_timeout: Duration,
+    ) -> curium::driver::Result<Self> {
         let worker = Worker {
             stream: context.stream()?,
             step: Library::from_ptx(context.driver(), KERNELS)?.kernel("step")?,
+            batch_timeout,
         };
         let (queue, requests) = sync_channel(QUEUE);
         Ok(Self {
@@ -141,6 +150,7 @@ impl Drop for Service {
 struct Worker {
     stream: Stream,
     step: Step,
+    batch_timeout: Duration,
 }
 
 impl Worker {
@@ -209,7 +219,7 @@ impl Worker {
             )
         }?;
         // A device that does not answer ends this batch with an error, and not the service.
-        block_on(self.stream.completion().timeout(BATCH_TIMEOUT))?;
+        block_on(self.stream.completion().timeout(self.batch_timeout))?;
         let results = data.to_vec()?;
         let (results, _) = results.as_chunks();
         Ok(results.to_vec())
