@@ -14,7 +14,7 @@ use anyhow::{Context as _, Result, ensure};
 use self::chart::CHARTS;
 use self::report::Report;
 use self::suite::{Comparison, Plan};
-use crate::place::{DeviceChoice, Place};
+use crate::machine::{DeviceChoice, Machine};
 use crate::progress::Progress;
 use crate::terminal::ColorChoice;
 
@@ -75,11 +75,11 @@ pub(crate) fn run(options: &Options, color: ColorChoice) -> Result<()> {
         fs::create_dir_all(folder)
             .with_context(|| format!("the folder {} could not be created", folder.display()))?;
     }
-    let (place, context) = Place::open(options.device, |driver| {
+    let (machine, context) = Machine::open(options.device, |driver| {
         Ok(driver.device(0)?.primary_context()?)
     })?;
-    place.announce(false);
-    let plan = options.plan(place.simulated().is_some());
+    machine.announce(false);
+    let plan = options.plan(machine.simulated().is_some());
     let ids = suite::ids(&plan);
     ensure!(
         !ids.is_empty(),
@@ -104,7 +104,7 @@ pub(crate) fn run(options: &Options, color: ColorChoice) -> Result<()> {
         Ok(())
     })?;
     drop(progress);
-    let report = Report::new(&place, &context, &comparisons)?;
+    let report = Report::new(&machine, &context, &comparisons)?;
     if options.json {
         serde_json::to_writer_pretty(&mut out, &report).map_err(io::Error::from)?;
         writeln!(out)?;

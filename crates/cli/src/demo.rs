@@ -20,7 +20,7 @@ use self::picture::PictureFile;
 use self::report::Report;
 use self::stage::Stage;
 use self::view::View;
-use crate::place::DeviceChoice;
+use crate::machine::DeviceChoice;
 use crate::terminal::ColorChoice;
 
 curium_kernel::include_kernels!("kernels");

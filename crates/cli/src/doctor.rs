@@ -21,7 +21,7 @@ use anyhow::{Context as _, Result};
 
 use self::exchange::Exchange;
 use self::report::Report;
-use crate::place::DeviceChoice;
+use crate::machine::DeviceChoice;
 use crate::terminal::ColorChoice;
 
 /// The exit code if CUDA does not work.

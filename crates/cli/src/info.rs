@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, ensure};
 
 use self::report::Report;
 use self::tables::Tables;
-use crate::place::{DeviceChoice, Place};
+use crate::machine::{DeviceChoice, Machine};
 use crate::terminal::ColorChoice;
 
 /// The JSON schema of `--json`. Its field `schema` counts the incompatible changes.
@@ -52,15 +52,15 @@ pub(crate) fn run(options: &Options, _: ColorChoice) -> Result<()> {
             .write_all(SCHEMA.as_bytes())
             .context("the schema could not be written");
     }
-    let (place, ()) = Place::open(options.device, |driver| {
+    let (machine, ()) = Machine::open(options.device, |driver| {
         ensure!(
             driver.device_count()? > 0,
             "the driver has no device for this process"
         );
         Ok(())
     })?;
-    place.announce(false);
-    let report = Report::new(&place)?;
+    machine.announce(false);
+    let report = Report::new(&machine)?;
     if options.json {
         serde_json::to_writer_pretty(&mut out, &report).map_err(io::Error::from)?;
         writeln!(out)

@@ -18,7 +18,7 @@ use curium::driver::Cupti;
 use curium::prelude::*;
 
 use self::events::Events;
-use crate::place::DeviceChoice;
+use crate::machine::DeviceChoice;
 use crate::terminal::ColorChoice;
 use crate::{program, simulator};
 

@@ -11,8 +11,8 @@ use crate::CuRand;
 use crate::algorithm::{Algorithm, PseudoRandom, QuasiRandom, SkipAhead};
 use crate::error::Result;
 use crate::handle::Handle;
+use crate::location::{Device, Location};
 use crate::order::GeneratorOrdering;
-use crate::place::{Device, Place};
 use crate::sys::curandGenerator_t;
 
 /// A generator of random numbers with the algorithm `A`, on a stream of a device or on the host.
@@ -57,7 +57,7 @@ use crate::sys::curandGenerator_t;
 #[derive(Debug)]
 pub struct Generator<A, P = Device> {
     handle: Arc<Handle<A>>,
-    place: P,
+    location: P,
     dimensions: u32,
 }
 
@@ -82,19 +82,21 @@ impl<A: Algorithm, P> Generator<A, P> {
     }
 }
 
-impl<A: Algorithm, P: Place> Generator<A, P> {
+impl<A: Algorithm, P: Location> Generator<A, P> {
     /// Calls functions that write the state.
     fn configure(
         &mut self,
         operation: &'static str,
         change: impl FnOnce(&Handle<A>) -> Result<()>,
     ) -> Result<()> {
-        let Self { handle, place, .. } = self;
-        place.configure(operation, handle, || change(handle))
+        let Self {
+            handle, location, ..
+        } = self;
+        location.configure(operation, handle, || change(handle))
     }
 }
 
-impl<A: QuasiRandom, P: Place> Generator<A, P> {
+impl<A: QuasiRandom, P: Location> Generator<A, P> {
     fn change_dimensions(&mut self, operation: &'static str, dimensions: u32) -> Result<()> {
         self.configure(operation, |handle| {
             handle.set_dimensions(operation, dimensions)
@@ -108,11 +110,11 @@ impl<A: Algorithm> Generator<A> {
     /// Returns the stream.
     #[must_use]
     pub fn stream(&self) -> &Stream {
-        &self.place.stream
+        &self.location.stream
     }
 }
 
-impl<A: PseudoRandom, P: Place> Generator<A, P> {
+impl<A: PseudoRandom, P: Location> Generator<A, P> {
     /// Sets the seed, and restarts the sequence.
     ///
     /// CUDA: `curandSetPseudoRandomGeneratorSeed`.
@@ -141,7 +143,7 @@ impl<A: PseudoRandom, P: Place> Generator<A, P> {
     }
 }
 
-impl<A: QuasiRandom, P: Place> Generator<A, P> {
+impl<A: QuasiRandom, P: Location> Generator<A, P> {
     /// Sets the number of dimensions, from 1 to 20,000, and restarts the sequence.
     ///
     /// CUDA: `curandSetQuasiRandomGeneratorDimensions`.
@@ -155,7 +157,7 @@ impl<A: QuasiRandom, P: Place> Generator<A, P> {
     }
 }
 
-impl<A: SkipAhead, P: Place> Generator<A, P> {
+impl<A: SkipAhead, P: Location> Generator<A, P> {
     /// Sets the position in the sequence, counted from its start.
     ///
     /// CUDA: `curandSetGeneratorOffset`.

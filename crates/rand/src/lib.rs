@@ -37,8 +37,8 @@ mod algorithm;
 mod error;
 mod generator;
 mod handle;
+mod location;
 mod order;
-mod place;
 mod real;
 
 pub use curium_sys::curand::{self as sys, CuRand};
@@ -50,6 +50,6 @@ pub use self::algorithm::{
 };
 pub use self::error::{ArgumentError, CallError, Error, Result};
 pub use self::generator::Generator;
+pub use self::location::{Device, Host, Location};
 pub use self::order::GeneratorOrdering;
-pub use self::place::{Device, Host, Place};
 pub use self::real::Real;

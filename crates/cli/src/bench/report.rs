@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::suite::{Comparison, Samples, Unit};
 use crate::bytes::size;
-use crate::place::Place;
+use crate::machine::Machine;
 
 /// The version of the JSON schema.
 const SCHEMA: u32 = 1;
@@ -47,7 +47,7 @@ struct Spread {
 
 impl Report {
     pub(super) fn new(
-        place: &Place,
+        machine: &Machine,
         context: &Context,
         comparisons: &[Comparison],
     ) -> Result<Self> {
@@ -55,8 +55,8 @@ impl Report {
             schema: SCHEMA,
             curium: env!("CARGO_PKG_VERSION"),
             device: context.device().name()?,
-            driver: place.driver().version().to_string(),
-            simulated: place.simulated().is_some(),
+            driver: machine.driver().version().to_string(),
+            simulated: machine.simulated().is_some(),
             comparisons: comparisons.iter().map(Row::new).collect(),
         })
     }
@@ -116,9 +116,9 @@ impl Row {
             _ => usize::from(self.curium.median < 100.0),
         };
         [
-            self.c.text(digits),
-            self.curium.text(digits),
-            self.ratio.text(3),
+            self.c.format(digits),
+            self.curium.format(digits),
+            self.ratio.format(3),
         ]
     }
 
@@ -153,7 +153,7 @@ impl Spread {
     }
 
     /// Formats the median with the quartiles in brackets.
-    fn text(self, digits: usize) -> String {
+    fn format(self, digits: usize) -> String {
         let Self {
             median,
             low_quartile,

@@ -4,14 +4,14 @@ use anyhow::{Result, ensure};
 use curium::driver::ComputeCapability;
 use curium::prelude::*;
 
-use crate::place::{DeviceChoice, Place, Reason};
+use crate::machine::{DeviceChoice, Machine, Reason};
 
 /// The compute capability that the kernel is compiled for.
 const NEEDED: ComputeCapability = ComputeCapability { major: 7, minor: 5 };
 
 /// A device with a context, ready for work.
 pub(super) struct Stage {
-    place: Place,
+    machine: Machine,
     context: Context,
     name: String,
     compute_capability: ComputeCapability,
@@ -24,7 +24,7 @@ impl Stage {
     ///
     /// Returns an error if a GPU is requested and none is usable, or if the simulator fails to start.
     pub(super) fn open(choice: DeviceChoice) -> Result<Self> {
-        let (place, (context, name, compute_capability)) = Place::open(choice, |driver| {
+        let (machine, (context, name, compute_capability)) = Machine::open(choice, |driver| {
             let device = driver.device(0)?;
             let name = device.name()?;
             let capability = device.compute_capability()?;
@@ -35,7 +35,7 @@ impl Stage {
             Ok((device.primary_context()?, name, capability))
         })?;
         Ok(Self {
-            place,
+            machine,
             context,
             name,
             compute_capability,
@@ -49,7 +49,7 @@ impl Stage {
 
     /// Returns the driver.
     pub(super) fn driver(&self) -> &Driver {
-        self.place.driver()
+        self.machine.driver()
     }
 
     /// Returns the context.
@@ -64,12 +64,12 @@ impl Stage {
 
     /// Returns the reason for a simulated device, if it is simulated.
     pub(super) fn simulated(&self) -> Option<&Reason> {
-        self.place.simulated()
+        self.machine.simulated()
     }
 
     /// Reports the fallback to the simulator.
     pub(super) fn announce(&self, verbose: bool) {
-        self.place.announce(verbose);
+        self.machine.announce(verbose);
     }
 
     /// Returns the largest number of pixels for one launch. The simulator gets smaller launches, so that the progress bar advances.

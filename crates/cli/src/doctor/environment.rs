@@ -152,7 +152,7 @@ impl Environment {
     }
 
     /// Returns the text of a small file, empty if it does not exist.
-    pub(crate) fn text(&self, path: &str) -> &str {
+    pub(crate) fn file_text(&self, path: &str) -> &str {
         match self.files.get(path) {
             Some(Entry::Text(text)) => text,
             _ => "",
@@ -181,7 +181,7 @@ impl Environment {
 
     /// Returns `true` in the Windows Subsystem for Linux.
     pub(crate) fn is_wsl(&self) -> bool {
-        self.text("/proc/version")
+        self.file_text("/proc/version")
             .to_lowercase()
             .contains("microsoft")
     }
@@ -194,7 +194,7 @@ impl Environment {
     /// Returns `true` in a container.
     pub(crate) fn is_container(&self) -> bool {
         let marks = ["docker", "kubepods", "containerd", "lxc", "libpod"];
-        let control = self.text("/proc/1/cgroup");
+        let control = self.file_text("/proc/1/cgroup");
         [
             "/.dockerenv",
             "/run/.containerenv",
@@ -208,7 +208,8 @@ impl Environment {
 
     /// Returns `true` on a Jetson.
     pub(crate) fn is_jetson(&self) -> bool {
-        self.has("/etc/nv_tegra_release") || self.text("/proc/device-tree/model").contains("Jetson")
+        self.has("/etc/nv_tegra_release")
+            || self.file_text("/proc/device-tree/model").contains("Jetson")
     }
 
     /// Returns `true` on NixOS.
@@ -229,7 +230,7 @@ impl Environment {
     /// Returns the version of NVIDIA's kernel module, such as `580.159.03`, if it is loaded.
     pub(crate) fn module_version(&self) -> Option<&str> {
         let line = self
-            .text("/proc/driver/nvidia/version")
+            .file_text("/proc/driver/nvidia/version")
             .lines()
             .find(|line| line.starts_with("NVRM version"))?;
         line.split_whitespace().find(|word| is_driver_version(word))

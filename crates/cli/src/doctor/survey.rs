@@ -88,7 +88,7 @@ fn variables() -> BTreeMap<String, String> {
 fn files() -> BTreeMap<String, Entry> {
     let mut files = Vec::new();
     for path in TEXTS {
-        files.push((*path, text(path)));
+        files.push((*path, read_text(path)));
     }
     for path in MARKS {
         files.push((*path, Path::new(path).exists().then_some(Entry::Present)));
@@ -118,7 +118,7 @@ fn files() -> BTreeMap<String, Entry> {
 }
 
 /// Returns the text of a file, up to 16 KiB.
-fn text(path: &str) -> Option<Entry> {
+fn read_text(path: &str) -> Option<Entry> {
     let mut bytes = Vec::new();
     File::open(path)
         .ok()?
@@ -230,7 +230,7 @@ mod tests {
         let environment = survey(true);
         assert_eq!(environment.system, std::env::consts::OS);
         if cfg!(target_os = "linux") {
-            assert!(environment.text("/proc/version").contains("Linux"));
+            assert!(environment.file_text("/proc/version").contains("Linux"));
         }
         assert!(
             environment

@@ -9,7 +9,7 @@ use curium::sys::{Api, CUresult, CudaVersion};
 use crate::doctor::environment::{
     Attempt, DeviceTrial, Environment, Failure, Library, Rejection, Start,
 };
-use crate::{loaded, place};
+use crate::{loaded, machine};
 
 /// Writes the square of the thread index, in PTX that every device accepts.
 const SQUARES: &str = "
@@ -36,7 +36,7 @@ pub(super) fn try_out(environment: &mut Environment, simulated: bool) {
     let driver = if simulated {
         simulator(environment)
     } else {
-        machine(environment)
+        real_driver(environment)
     };
     let Some(driver) = driver else { return };
     let devices = driver.devices();
@@ -50,7 +50,7 @@ pub(super) fn try_out(environment: &mut Environment, simulated: bool) {
 }
 
 /// Loads and initializes the driver of this machine.
-fn machine(environment: &mut Environment) -> Option<Driver> {
+fn real_driver(environment: &mut Environment) -> Option<Driver> {
     let api = match Api::load() {
         Ok(api) => api,
         Err(error) => {
@@ -66,7 +66,7 @@ fn machine(environment: &mut Environment) -> Option<Driver> {
 }
 
 fn simulator(environment: &mut Environment) -> Option<Driver> {
-    let driver = place::simulated_driver();
+    let driver = machine::simulated_driver();
     let version = driver
         .as_ref()
         .map_or(CudaVersion::NEWEST_KNOWN, Driver::version);

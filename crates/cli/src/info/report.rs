@@ -13,7 +13,7 @@ use curium::sys::CUresult;
 use serde::Serialize;
 
 use crate::loaded;
-use crate::place::{Place, Reason};
+use crate::machine::{Machine, Reason};
 
 /// The version of the JSON schema. It increases with incompatible changes.
 const SCHEMA: u32 = 1;
@@ -84,14 +84,14 @@ pub(super) struct LibraryReport {
 
 impl Report {
     /// Queries the driver.
-    pub(super) fn new(place: &Place) -> Result<Self> {
-        let driver = place.driver();
+    pub(super) fn new(machine: &Machine) -> Result<Self> {
+        let driver = machine.driver();
         let devices = driver.devices()?;
         Ok(Self {
             schema: SCHEMA,
             curium: env!("CARGO_PKG_VERSION"),
-            simulated: place.simulated().map(Reason::in_brief),
-            driver: DriverReport::new(driver, place.simulated().is_some()),
+            simulated: machine.simulated().map(Reason::in_brief),
+            driver: DriverReport::new(driver, machine.simulated().is_some()),
             links: links(&devices)?,
             devices: devices
                 .iter()

@@ -11,7 +11,7 @@ use crate::CuRand;
 use crate::algorithm::{Algorithm, PseudoRandom, QuasiRandom};
 use crate::error::{ArgumentError, Result};
 use crate::handle::Handle;
-use crate::place::{Device, Host};
+use crate::location::{Device, Host};
 use crate::sys::curandGenerator_t;
 use curium_sys::library_call as call;
 
@@ -26,7 +26,7 @@ impl<A: PseudoRandom> Generator<A> {
     #[doc(alias = "curandCreateGenerator")]
     pub fn seeded(library: &CuRand, stream: &Stream, seed: u64) -> Result<Self> {
         const OPERATION: &str = "Generator::seeded";
-        let mut generator = Self::on(OPERATION, library, stream)?;
+        let mut generator = Self::for_stream(OPERATION, library, stream)?;
         generator.configure(OPERATION, |handle| handle.set_seed(seed))?;
         Ok(generator)
     }
@@ -42,7 +42,7 @@ impl<A: QuasiRandom> Generator<A> {
     /// As for [`Generator::set_dimensions`].
     pub fn with_dimensions(library: &CuRand, stream: &Stream, dimensions: u32) -> Result<Self> {
         const OPERATION: &str = "Generator::with_dimensions";
-        let mut generator = Self::on(OPERATION, library, stream)?;
+        let mut generator = Self::for_stream(OPERATION, library, stream)?;
         generator.change_dimensions(OPERATION, dimensions)?;
         Ok(generator)
     }
@@ -101,7 +101,7 @@ impl<A: Algorithm> Generator<A> {
         Ok(Self::with(handle, Device::new(stream), dimensions))
     }
 
-    fn on(operation: &'static str, library: &CuRand, stream: &Stream) -> Result<Self> {
+    fn for_stream(operation: &'static str, library: &CuRand, stream: &Stream) -> Result<Self> {
         stream.check_enqueue_uncaptured(operation)?;
         let handle = Handle::create(library, Some(stream.context()))?;
         set_stream(&handle, stream)?;
@@ -121,7 +121,7 @@ impl<A: Algorithm> Generator<A> {
     #[doc(alias = "curandSetStream")]
     pub fn set_stream(&mut self, stream: &Stream) -> Result<()> {
         const OPERATION: &str = "Generator::set_stream";
-        let old = self.place.stream.context();
+        let old = self.location.stream.context();
         let new = stream.context();
         if old.as_raw() != new.as_raw() {
             let problem = format!(
@@ -131,11 +131,11 @@ impl<A: Algorithm> Generator<A> {
             );
             return Err(ArgumentError::refused(OPERATION, problem));
         }
-        if !self.place.stream.is_capturing()? {
-            with_relaxed_capture_mode(old.driver(), || Ok(self.place.stream.drain()))??;
+        if !self.location.stream.is_capturing()? {
+            with_relaxed_capture_mode(old.driver(), || Ok(self.location.stream.drain()))??;
         }
         set_stream(&self.handle, stream)?;
-        self.place.stream = stream.clone();
+        self.location.stream = stream.clone();
         Ok(())
     }
 }
@@ -147,10 +147,10 @@ impl<A: Algorithm> Generator<A, Host> {
 }
 
 impl<A: Algorithm, P> Generator<A, P> {
-    fn with(handle: Handle<A>, place: P, dimensions: u32) -> Self {
+    fn with(handle: Handle<A>, location: P, dimensions: u32) -> Self {
         Self {
             handle: Arc::new(handle),
-            place,
+            location,
             dimensions,
         }
     }

@@ -5,14 +5,14 @@ use curium_sys::library_call as call;
 use super::Generator;
 use crate::algorithm::{Algorithm, sealed};
 use crate::error::{ArgumentError, Result};
-use crate::place::Place;
+use crate::location::Location;
 use crate::real::{Distribution, Real};
 use crate::sys::{Api, curandGenerator_t};
 
 /// The largest mean of a Poisson distribution.
 const MAX_POISSON_MEAN: f64 = 400_000.0;
 
-impl<A: Algorithm, P: Place> Generator<A, P> {
+impl<A: Algorithm, P: Location> Generator<A, P> {
     /// Fills `output` with raw numbers, in which every bit is random.
     ///
     /// CUDA: `curandGenerate`, `curandGenerateLongLong`.
@@ -154,11 +154,11 @@ impl<A: Algorithm, P: Place> Generator<A, P> {
     ) -> Result<()> {
         let Self {
             handle,
-            place,
+            location,
             dimensions,
         } = self;
         let dimensions = *dimensions;
-        place.fill(
+        location.fill(
             operation,
             output,
             handle,

@@ -19,8 +19,8 @@ pub(crate) enum DeviceChoice {
     Sim,
 }
 
-/// A usable driver.
-pub(crate) struct Place {
+/// A usable driver: that of this machine, or the simulator.
+pub(crate) struct Machine {
     driver: Driver,
     simulated: Option<Reason>,
 }
@@ -33,7 +33,7 @@ pub(crate) enum Reason {
     NoGpu(Error),
 }
 
-impl Place {
+impl Machine {
     /// Opens the requested driver and prepares it for the command. With [`DeviceChoice::Auto`], a GPU on which `prepare` fails is not
     /// usable.
     ///
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn unsupported_set_up_on_the_simulator_is_an_error() {
-        let opened = Place::open(DeviceChoice::Sim, |driver| {
+        let opened = Machine::open(DeviceChoice::Sim, |driver| {
             Ok(driver.device(1_000).map(|_| ())?)
         });
         assert!(opened.is_err());

@@ -20,17 +20,17 @@ pub struct Device {
 pub struct Host;
 
 /// The location of a generator: [`Device`] or [`Host`]. It cannot be implemented for other types.
-pub trait Place: sealed::Place {
+pub trait Location: sealed::Location {
     /// The memory that a generator fills at this location: [`DeviceSlice`], to which device buffers dereference, or a slice of the
     /// host.
     type Memory<T>: ?Sized;
 }
 
-impl Place for Device {
+impl Location for Device {
     type Memory<T> = DeviceSlice<T>;
 }
 
-impl Place for Host {
+impl Location for Host {
     type Memory<T> = [T];
 }
 
@@ -43,7 +43,7 @@ impl Device {
     }
 }
 
-impl sealed::Place for Device {
+impl sealed::Location for Device {
     fn configure<K: Send + Sync + 'static>(
         &mut self,
         name: &'static str,
@@ -97,7 +97,7 @@ impl sealed::Place for Device {
     }
 }
 
-impl sealed::Place for Host {
+impl sealed::Location for Host {
     fn configure<K: Send + Sync + 'static>(
         &mut self,
         _name: &'static str,
@@ -127,7 +127,7 @@ pub(crate) mod sealed {
     use super::{Arc, Result};
 
     /// The operations on a generator at a location.
-    pub trait Place: Sized {
+    pub trait Location: Sized {
         /// Calls a function that writes the state of the generator, between the waits for the accesses to the state and the record of this
         /// one. Returns an error in a capture.
         fn configure<K: Send + Sync + 'static>(
@@ -142,12 +142,12 @@ pub(crate) mod sealed {
         fn fill<T, K: Send + Sync + 'static>(
             &mut self,
             name: &'static str,
-            output: &mut <Self as super::Place>::Memory<T>,
+            output: &mut <Self as super::Location>::Memory<T>,
             handle: &Arc<K>,
             check: impl FnOnce(usize) -> Result<()>,
             call: impl FnOnce(*mut T, usize) -> Result<()>,
         ) -> Result<()>
         where
-            Self: super::Place;
+            Self: super::Location;
     }
 }
