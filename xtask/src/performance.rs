@@ -105,9 +105,9 @@ fn bench_table(json: &str, measured: &str) -> Result<String> {
             note,
         } = comparison;
         let note = note.as_deref().unwrap_or_default();
-        let c = c.text(unit);
-        let curium = curium.text(unit);
-        let ratio = ratio.text("");
+        let c = c.format(unit);
+        let curium = curium.format(unit);
+        let ratio = ratio.format("");
         writeln!(table, "{id}\t{c}\t{curium}\t{ratio}\t{note}")?;
     }
     Ok(table)
@@ -115,7 +115,7 @@ fn bench_table(json: &str, measured: &str) -> Result<String> {
 
 impl Spread {
     /// Formats the median with its unit, and the quartiles in brackets.
-    fn text(&self, unit: &str) -> String {
+    fn format(&self, unit: &str) -> String {
         let digits = match self.median {
             median if median >= 100.0 => 0,
             median if median >= 10.0 => 1,

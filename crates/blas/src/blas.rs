@@ -81,7 +81,7 @@ impl Blas {
     #[doc(alias = "cublasCreate")]
     pub fn new(library: &CuBlas, stream: &Stream) -> Result<Self> {
         let handle = Handle::create(library, stream.context())?;
-        let mut blas = Self::on(handle, stream)?;
+        let mut blas = Self::for_stream(handle, stream)?;
         let major = stream.device().compute_capability()?.major;
         blas.set_workspace(if major >= 9 { 32 << 20 } else { 4 << 20 })?;
         Ok(blas)
@@ -97,10 +97,10 @@ impl Blas {
     ///
     /// An error of the library, in which case the handle is destroyed.
     pub unsafe fn from_raw(library: &CuBlas, raw: cublasHandle_t, stream: &Stream) -> Result<Self> {
-        Self::on(Handle::new(raw, library, stream.context()), stream)
+        Self::for_stream(Handle::new(raw, library, stream.context()), stream)
     }
 
-    fn on(handle: Handle, stream: &Stream) -> Result<Self> {
+    fn for_stream(handle: Handle, stream: &Stream) -> Result<Self> {
         let api = handle.library().api();
         let raw = stream.as_raw().cast();
         let _entered = stream.context().enter()?;

@@ -89,7 +89,7 @@ impl<I: Transform<O>, O> Plan<I, O> {
         let layout = Self::layout("Plan::new", shape)?;
         let handle = Handle::create(library, stream.context())?;
         let bytes = make(&handle, &layout, [I::INPUT, I::OUTPUT, I::EXECUTION])?;
-        let mut plan = Self::on(handle, stream, layout)?;
+        let mut plan = Self::for_stream(handle, stream, layout)?;
         if bytes > 0 {
             plan.set_workspace(bytes)?;
         }
@@ -113,7 +113,7 @@ impl<I: Transform<O>, O> Plan<I, O> {
         shape: &Shape,
     ) -> Result<Self> {
         let handle = Handle::new(raw, library, stream.context());
-        Self::on(handle, stream, Self::layout("Plan::from_raw", shape)?)
+        Self::for_stream(handle, stream, Self::layout("Plan::from_raw", shape)?)
     }
 
     fn layout(operation: &'static str, shape: &Shape) -> Result<Layout> {
@@ -124,7 +124,7 @@ impl<I: Transform<O>, O> Plan<I, O> {
         Ok(layout)
     }
 
-    fn on(handle: Handle, stream: &Stream, layout: Layout) -> Result<Self> {
+    fn for_stream(handle: Handle, stream: &Stream, layout: Layout) -> Result<Self> {
         let raw = stream.as_raw().cast();
         // SAFETY: the plan and the stream are live, and their context is current.
         handle.entered(|| unsafe {

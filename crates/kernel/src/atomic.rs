@@ -107,19 +107,19 @@ pub trait AtomicNumber: AnyBitPattern + Send + Sync + sealed::Number {
     ///
     /// The pointer is valid, and all threads of the launch access it atomically.
     #[doc(hidden)]
-    unsafe fn fetch_add(place: *mut Self, value: Self, scope: u32) -> Self;
+    unsafe fn fetch_add(pointer: *mut Self, value: Self, scope: u32) -> Self;
 
     /// # Safety
     ///
     /// As for `fetch_add`.
     #[doc(hidden)]
-    unsafe fn load(place: *const Self, scope: u32) -> Self;
+    unsafe fn load(pointer: *const Self, scope: u32) -> Self;
 
     /// # Safety
     ///
     /// As for `fetch_add`.
     #[doc(hidden)]
-    unsafe fn store(place: *mut Self, value: Self, scope: u32);
+    unsafe fn store(pointer: *mut Self, value: Self, scope: u32);
 }
 
 /// Integers with all atomic operations. The trait is sealed.
@@ -132,13 +132,13 @@ pub trait AtomicInteger: AtomicNumber {
     ///
     /// As for [`AtomicNumber::fetch_add`].
     #[doc(hidden)]
-    unsafe fn update(place: *mut Self, operation: Update, value: Self, scope: u32) -> Self;
+    unsafe fn update(pointer: *mut Self, operation: Update, value: Self, scope: u32) -> Self;
 
     /// # Safety
     ///
     /// As for [`AtomicNumber::fetch_add`].
     #[doc(hidden)]
-    unsafe fn compare_exchange(place: *mut Self, current: Self, new: Self, scope: u32) -> Self;
+    unsafe fn compare_exchange(pointer: *mut Self, current: Self, new: Self, scope: u32) -> Self;
 }
 
 /// A read-modify-write operation.
@@ -172,27 +172,27 @@ macro_rules! on_device {
 macro_rules! update {
     ($name:ident($ty:tt), $operation:literal) => {
         #[inline(always)]
-        unsafe fn $name(place: *mut $ty, value: $ty, scope: u32) -> $ty {
+        unsafe fn $name(pointer: *mut $ty, value: $ty, scope: u32) -> $ty {
             #[cfg(target_arch = "nvptx64")]
             unsafe extern "C" {
                 #[link_name = concat!("curium.atomicrmw|", $operation, "|block|monotonic|", stringify!($ty))]
-                fn in_block(place: *mut $ty, value: $ty) -> $ty;
+                fn in_block(pointer: *mut $ty, value: $ty) -> $ty;
                 #[link_name = concat!("curium.atomicrmw|", $operation, "|cluster|monotonic|", stringify!($ty))]
-                fn in_cluster(place: *mut $ty, value: $ty) -> $ty;
+                fn in_cluster(pointer: *mut $ty, value: $ty) -> $ty;
                 #[link_name = concat!("curium.atomicrmw|", $operation, "|device|monotonic|", stringify!($ty))]
-                fn in_device(place: *mut $ty, value: $ty) -> $ty;
+                fn in_device(pointer: *mut $ty, value: $ty) -> $ty;
                 #[link_name = concat!("curium.atomicrmw|", $operation, "|system|monotonic|", stringify!($ty))]
-                fn in_system(place: *mut $ty, value: $ty) -> $ty;
+                fn in_system(pointer: *mut $ty, value: $ty) -> $ty;
             }
-            on_device! { (place, value, scope) match scope {
+            on_device! { (pointer, value, scope) match scope {
                 // SAFETY: the caller guarantees the access.
-                BLOCK => unsafe { in_block(place, value) },
+                BLOCK => unsafe { in_block(pointer, value) },
                 // SAFETY: the caller guarantees the access.
-                DEVICE => unsafe { in_device(place, value) },
+                DEVICE => unsafe { in_device(pointer, value) },
                 // SAFETY: the caller guarantees the access.
-                CLUSTER => unsafe { in_cluster(place, value) },
+                CLUSTER => unsafe { in_cluster(pointer, value) },
                 // SAFETY: the caller guarantees the access.
-                _ => unsafe { in_system(place, value) },
+                _ => unsafe { in_system(pointer, value) },
             } }
         }
     };
@@ -202,52 +202,52 @@ macro_rules! update {
 macro_rules! accesses {
     ($ty:tt) => {
         #[inline(always)]
-        unsafe fn load(place: *const $ty, scope: u32) -> $ty {
+        unsafe fn load(pointer: *const $ty, scope: u32) -> $ty {
             #[cfg(target_arch = "nvptx64")]
             unsafe extern "C" {
                 #[link_name = concat!("curium.load|block|monotonic|", stringify!($ty))]
-                fn in_block(place: *const $ty) -> $ty;
+                fn in_block(pointer: *const $ty) -> $ty;
                 #[link_name = concat!("curium.load|cluster|monotonic|", stringify!($ty))]
-                fn in_cluster(place: *const $ty) -> $ty;
+                fn in_cluster(pointer: *const $ty) -> $ty;
                 #[link_name = concat!("curium.load|device|monotonic|", stringify!($ty))]
-                fn in_device(place: *const $ty) -> $ty;
+                fn in_device(pointer: *const $ty) -> $ty;
                 #[link_name = concat!("curium.load|system|monotonic|", stringify!($ty))]
-                fn in_system(place: *const $ty) -> $ty;
+                fn in_system(pointer: *const $ty) -> $ty;
             }
-            on_device! { (place, scope) match scope {
+            on_device! { (pointer, scope) match scope {
                 // SAFETY: the caller guarantees the access.
-                BLOCK => unsafe { in_block(place) },
+                BLOCK => unsafe { in_block(pointer) },
                 // SAFETY: the caller guarantees the access.
-                DEVICE => unsafe { in_device(place) },
+                DEVICE => unsafe { in_device(pointer) },
                 // SAFETY: the caller guarantees the access.
-                CLUSTER => unsafe { in_cluster(place) },
+                CLUSTER => unsafe { in_cluster(pointer) },
                 // SAFETY: the caller guarantees the access.
-                _ => unsafe { in_system(place) },
+                _ => unsafe { in_system(pointer) },
             } }
         }
 
         #[inline(always)]
-        unsafe fn store(place: *mut $ty, value: $ty, scope: u32) {
+        unsafe fn store(pointer: *mut $ty, value: $ty, scope: u32) {
             #[cfg(target_arch = "nvptx64")]
             unsafe extern "C" {
                 #[link_name = concat!("curium.store|block|monotonic|", stringify!($ty))]
-                fn in_block(place: *mut $ty, value: $ty);
+                fn in_block(pointer: *mut $ty, value: $ty);
                 #[link_name = concat!("curium.store|cluster|monotonic|", stringify!($ty))]
-                fn in_cluster(place: *mut $ty, value: $ty);
+                fn in_cluster(pointer: *mut $ty, value: $ty);
                 #[link_name = concat!("curium.store|device|monotonic|", stringify!($ty))]
-                fn in_device(place: *mut $ty, value: $ty);
+                fn in_device(pointer: *mut $ty, value: $ty);
                 #[link_name = concat!("curium.store|system|monotonic|", stringify!($ty))]
-                fn in_system(place: *mut $ty, value: $ty);
+                fn in_system(pointer: *mut $ty, value: $ty);
             }
-            on_device! { (place, value, scope) match scope {
+            on_device! { (pointer, value, scope) match scope {
                 // SAFETY: the caller guarantees the access.
-                BLOCK => unsafe { in_block(place, value) },
+                BLOCK => unsafe { in_block(pointer, value) },
                 // SAFETY: the caller guarantees the access.
-                DEVICE => unsafe { in_device(place, value) },
+                DEVICE => unsafe { in_device(pointer, value) },
                 // SAFETY: the caller guarantees the access.
-                CLUSTER => unsafe { in_cluster(place, value) },
+                CLUSTER => unsafe { in_cluster(pointer, value) },
                 // SAFETY: the caller guarantees the access.
-                _ => unsafe { in_system(place, value) },
+                _ => unsafe { in_system(pointer, value) },
             } }
         }
     };
@@ -273,7 +273,7 @@ macro_rules! integer {
     ($ty:tt, $min:literal, $max:literal) => {
         impl AtomicInteger for $ty {
             #[inline(always)]
-            unsafe fn update(place: *mut Self, operation: Update, value: Self, scope: u32) -> Self {
+            unsafe fn update(pointer: *mut Self, operation: Update, value: Self, scope: u32) -> Self {
                 update!(exchange($ty), "xchg");
                 update!(and($ty), "and");
                 update!(or($ty), "or");
@@ -282,42 +282,42 @@ macro_rules! integer {
                 update!(max($ty), $max);
                 match operation {
                     // SAFETY: the caller guarantees the access.
-                    Update::Exchange => unsafe { exchange(place, value, scope) },
+                    Update::Exchange => unsafe { exchange(pointer, value, scope) },
                     // SAFETY: the caller guarantees the access.
-                    Update::And => unsafe { and(place, value, scope) },
+                    Update::And => unsafe { and(pointer, value, scope) },
                     // SAFETY: the caller guarantees the access.
-                    Update::Or => unsafe { or(place, value, scope) },
+                    Update::Or => unsafe { or(pointer, value, scope) },
                     // SAFETY: the caller guarantees the access.
-                    Update::Xor => unsafe { xor(place, value, scope) },
+                    Update::Xor => unsafe { xor(pointer, value, scope) },
                     // SAFETY: the caller guarantees the access.
-                    Update::Min => unsafe { min(place, value, scope) },
+                    Update::Min => unsafe { min(pointer, value, scope) },
                     // SAFETY: the caller guarantees the access.
-                    Update::Max => unsafe { max(place, value, scope) },
+                    Update::Max => unsafe { max(pointer, value, scope) },
                 }
             }
 
             #[inline(always)]
-            unsafe fn compare_exchange(place: *mut Self, current: Self, new: Self, scope: u32) -> Self {
+            unsafe fn compare_exchange(pointer: *mut Self, current: Self, new: Self, scope: u32) -> Self {
                 #[cfg(target_arch = "nvptx64")]
                 unsafe extern "C" {
                     #[link_name = concat!("curium.cmpxchg|block|monotonic|monotonic|", stringify!($ty))]
-                    fn in_block(place: *mut $ty, current: $ty, new: $ty) -> $ty;
+                    fn in_block(pointer: *mut $ty, current: $ty, new: $ty) -> $ty;
                     #[link_name = concat!("curium.cmpxchg|cluster|monotonic|monotonic|", stringify!($ty))]
-                    fn in_cluster(place: *mut $ty, current: $ty, new: $ty) -> $ty;
+                    fn in_cluster(pointer: *mut $ty, current: $ty, new: $ty) -> $ty;
                     #[link_name = concat!("curium.cmpxchg|device|monotonic|monotonic|", stringify!($ty))]
-                    fn in_device(place: *mut $ty, current: $ty, new: $ty) -> $ty;
+                    fn in_device(pointer: *mut $ty, current: $ty, new: $ty) -> $ty;
                     #[link_name = concat!("curium.cmpxchg|system|monotonic|monotonic|", stringify!($ty))]
-                    fn in_system(place: *mut $ty, current: $ty, new: $ty) -> $ty;
+                    fn in_system(pointer: *mut $ty, current: $ty, new: $ty) -> $ty;
                 }
-                on_device! { (place, current, new, scope) match scope {
+                on_device! { (pointer, current, new, scope) match scope {
                     // SAFETY: the caller guarantees the access.
-                    BLOCK => unsafe { in_block(place, current, new) },
+                    BLOCK => unsafe { in_block(pointer, current, new) },
                     // SAFETY: the caller guarantees the access.
-                    DEVICE => unsafe { in_device(place, current, new) },
+                    DEVICE => unsafe { in_device(pointer, current, new) },
                     // SAFETY: the caller guarantees the access.
-                    CLUSTER => unsafe { in_cluster(place, current, new) },
+                    CLUSTER => unsafe { in_cluster(pointer, current, new) },
                     // SAFETY: the caller guarantees the access.
-                    _ => unsafe { in_system(place, current, new) },
+                    _ => unsafe { in_system(pointer, current, new) },
                 } }
             }
         }
@@ -409,7 +409,7 @@ impl<T: AtomicNumber, S: MemoryScope> Atomic<T, S> {
     #[doc(alias = "atomicAdd")]
     #[inline(always)]
     pub fn fetch_add(&self, _: &impl SingleThread, value: T, ordering: Ordering) -> T {
-        // SAFETY: the place is valid, and all accesses through `&` are atomic.
+        // SAFETY: the pointer is valid, and all accesses through `&` are atomic.
         ordered::<S, _>(ordering, || unsafe {
             T::fetch_add(self.value.get(), value, S::NUMBER)
         })
@@ -447,7 +447,7 @@ impl<T: AtomicNumber, S: MemoryScope> Atomic<T, S> {
             "a store has no acquire ordering"
         );
         Fence::before(ordering).execute::<S>();
-        // SAFETY: the place is valid, and all accesses through `&` are atomic.
+        // SAFETY: the pointer is valid, and all accesses through `&` are atomic.
         unsafe { T::store(self.value.get(), value, S::NUMBER) };
     }
 
@@ -466,7 +466,7 @@ macro_rules! methods {
                 $(#[$attribute])*
                 #[inline(always)]
                 pub fn $name(&self, _: &impl SingleThread, value: T, ordering: Ordering) -> T {
-                    // SAFETY: the place is valid, and all accesses through `&` are atomic.
+                    // SAFETY: the pointer is valid, and all accesses through `&` are atomic.
                     ordered::<S, _>(ordering, || unsafe { T::update(self.value.get(), Update::$update, value, S::NUMBER) })
                 }
             )*
@@ -510,7 +510,7 @@ impl<T: AtomicInteger + PartialEq, S: MemoryScope> Atomic<T, S> {
         new: T,
         ordering: Ordering,
     ) -> Result<T, T> {
-        // SAFETY: the place is valid, and all accesses through `&` are atomic.
+        // SAFETY: the pointer is valid, and all accesses through `&` are atomic.
         let previous = ordered::<S, _>(ordering, || unsafe {
             T::compare_exchange(self.value.get(), current, new, S::NUMBER)
         });

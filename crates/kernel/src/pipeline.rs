@@ -341,6 +341,13 @@ unsafe fn copy_element<T, W>(target: *mut T, source: Option<*const T>, any: *con
     unsafe { copy_async(target.cast::<W>(), source.cast(), bytes) };
 }
 
+/// Values of `IS_GROUP` of `copy_groups`: copies of single elements, or of groups of 16 bytes.
+const ELEMENTS: bool = false;
+const GROUPS: bool = true;
+/// Values of `IS_INSIDE` of `copy_groups`: copies with a check of the bounds, or of a tile that is in the matrix.
+const CHECKED: bool = false;
+const INSIDE: bool = true;
+
 impl<T: Pod, const ROWS: usize, const COLUMNS: usize, const PADDING: usize>
     Slot<'_, Tile<T, ROWS, COLUMNS, PADDING>>
 {
@@ -370,11 +377,11 @@ impl<T: Pod, const ROWS: usize, const COLUMNS: usize, const PADDING: usize>
         let is_inside = is_inside(first.0, ROWS, source.rows())
             && is_inside(first.1, COLUMNS, source.columns());
         if group == 1 || !is_aligned {
-            self.copy_groups::<X, Y, Z, false, false>(block, source, first, 1);
+            self.copy_groups::<X, Y, Z, ELEMENTS, CHECKED>(block, source, first, 1);
         } else if is_inside {
-            self.copy_groups::<X, Y, Z, true, true>(block, source, first, group);
+            self.copy_groups::<X, Y, Z, GROUPS, INSIDE>(block, source, first, group);
         } else {
-            self.copy_groups::<X, Y, Z, true, false>(block, source, first, group);
+            self.copy_groups::<X, Y, Z, GROUPS, CHECKED>(block, source, first, group);
         }
     }
 

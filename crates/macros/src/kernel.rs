@@ -293,7 +293,7 @@ fn host_check(kernel: &Kernel<'_>) -> TokenStream {
         .filter(|parameter| parameter.is_static_shared)
         .map(|parameter| {
             let ty = parameter.ty;
-            quote_spanned!(at(ty)=> let _ = <#ty as ::curium_kernel::__private::StaticShared>::from_static;)
+            quote_spanned!(span_at(ty)=> let _ = <#ty as ::curium_kernel::__private::StaticShared>::from_static;)
         });
     quote! {
         #(#configuration)*
@@ -334,7 +334,7 @@ fn table(kernel: &Kernel<'_>) -> TokenStream {
         .filter(|parameter| !parameter.is_static_shared)
         .map(|parameter| {
             let ty = with_lifetime(parameter.ty);
-            let span = at(parameter.ty);
+            let span = span_at(parameter.ty);
             quote_spanned!(span=> <#ty as ::curium_kernel::__private::Parameter>::DESCRIPTION)
         });
     quote! {
@@ -372,10 +372,10 @@ fn launcher(kernel: &Kernel<'_>) -> TokenStream {
     let arguments: Vec<TokenStream> = names
         .iter()
         .zip(&types)
-        .map(|(name, ty)| quote_spanned!(at(ty)=> #name: impl ::curium_kernel::host::Argument<#ty>))
+        .map(|(name, ty)| quote_spanned!(span_at(ty)=> #name: impl ::curium_kernel::host::Argument<#ty>))
         .collect();
     let grid_type =
-        quote_spanned!(at(&scope)=> <#scope as ::curium_kernel::__private::HostScope>::Grid);
+        quote_spanned!(span_at(&scope)=> <#scope as ::curium_kernel::__private::HostScope>::Grid);
     let texts: Vec<String> = names.iter().map(|name| unraw(name)).collect();
     let stream = Ident::new("stream", Span::mixed_site());
     let grid = Ident::new("grid", Span::mixed_site());
@@ -480,7 +480,7 @@ fn launcher(kernel: &Kernel<'_>) -> TokenStream {
 }
 
 /// Returns the span of generated tokens that errors locate at a type. Names resolve as in the macro, and lints ignore the tokens.
-fn at(ty: &Type) -> Span {
+fn span_at(ty: &Type) -> Span {
     Span::call_site().located_at(ty.span())
 }
 

@@ -181,7 +181,7 @@ impl Communicator {
         let name = operation.name();
         group::expect_none(name)?;
         self.expect_device(name, stream)?;
-        let mut enqueued = stream.enqueue(name)?;
+        let mut stream_operation = stream.enqueue(name)?;
         operation.form.expect_element(self.library())?;
         let form = operation.form;
         let membership = self.membership();
@@ -189,11 +189,11 @@ impl Communicator {
         let shared = &*self.shared;
         let (result, is_captured) = {
             let use_guard = UseGuard::acquire(shared, name)?;
-            self.shared.keep(&enqueued, &operation.operands);
+            self.shared.keep(&stream_operation, &operation.operands);
             // SAFETY: `launched` follows the call.
-            unsafe { operation.operands.bind(&mut enqueued) }?;
+            unsafe { operation.operands.bind(&mut stream_operation) }?;
             let communicator = use_guard.raw();
-            let stream = enqueued.raw_stream().cast();
+            let stream = stream_operation.raw_stream().cast();
             let addresses = operation.addresses(membership, count);
             let call = Call {
                 api: shared.api(),
@@ -207,8 +207,8 @@ impl Communicator {
             let result = entered(&shared.context, || unsafe { shared.call(name, form, call) });
             // A failure may come after some work was enqueued.
             // SAFETY: `bind` succeeded with this operation.
-            unsafe { operation.operands.launched(&mut enqueued) };
-            (result, enqueued.is_captured())
+            unsafe { operation.operands.launched(&mut stream_operation) };
+            (result, stream_operation.is_captured())
         };
         if result.is_err() {
             return shared.ended_by_timeout(result);
@@ -237,9 +237,9 @@ impl Communicator {
     pub fn synchronize(&mut self, stream: &Stream) -> Result<()> {
         group::expect_none("Communicator::synchronize")?;
         let use_guard = UseGuard::acquire(&*self.shared, "Communicator::synchronize")?;
-        let waited = self.shared.wait("Communicator::synchronize", stream);
+        let result = self.shared.wait("Communicator::synchronize", stream);
         drop(use_guard);
-        self.shared.ended_by_timeout(waited)?;
+        self.shared.ended_by_timeout(result)?;
         self.shared.outstanding().clear();
         Ok(stream.synchronize()?)
     }

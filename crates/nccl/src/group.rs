@@ -49,7 +49,7 @@ struct Added<'a> {
     /// The number of elements, as NCCL counts them.
     count: usize,
     operands: Operands<'a>,
-    enqueued: StreamOperation<'a>,
+    stream_operation: StreamOperation<'a>,
     /// The index of its communicator in [`Group::used`].
     communicator: usize,
     operator: CreatedOperator,
@@ -149,7 +149,7 @@ impl<'a> Group<'a> {
             ));
         }
         communicator.expect_device(name, stream)?;
-        let mut enqueued = stream.enqueue(name)?;
+        let mut stream_operation = stream.enqueue(name)?;
         if recorded_capture() != self.capture {
             return Err(ArgumentError::refused(
                 name,
@@ -161,10 +161,10 @@ impl<'a> Group<'a> {
         let index = self.begin_use(shared, name)?;
         let _entered = self.enter(shared, stream)?;
         let raw = self.used[index].raw();
-        shared.keep(&enqueued, &operation.operands);
+        shared.keep(&stream_operation, &operation.operands);
         // SAFETY: `launched` follows the end of the group.
-        unsafe { operation.operands.bind(&mut enqueued) }?;
-        let stream = enqueued.raw_stream().cast();
+        unsafe { operation.operands.bind(&mut stream_operation) }?;
+        let stream = stream_operation.raw_stream().cast();
         let addresses = operation.addresses(membership, count);
         let call = Call {
             api: shared.api(),
@@ -184,7 +184,7 @@ impl<'a> Group<'a> {
         self.operations.push(Added {
             count,
             operands,
-            enqueued,
+            stream_operation,
             communicator: index,
             operator,
         });
@@ -301,10 +301,14 @@ impl Added<'_> {
     /// Records the accesses of the operation, after the group has ended.
     fn finish(&mut self, use_guard: &UseGuard<Arc<Shared>>) -> Result<()> {
         // SAFETY: `bind` succeeded with this operation.
-        unsafe { self.operands.launched(&mut self.enqueued) };
+        unsafe { self.operands.launched(&mut self.stream_operation) };
         let shared = use_guard.shared();
-        if shared.timeout.is_some() && !self.enqueued.is_captured() {
-            shared.record(self.enqueued.stream(), self.enqueued.name(), self.count)?;
+        if shared.timeout.is_some() && !self.stream_operation.is_captured() {
+            shared.record(
+                self.stream_operation.stream(),
+                self.stream_operation.name(),
+                self.count,
+            )?;
         }
         // SAFETY: the group has ended, and the communicator is in use.
         unsafe { self.operator.destroy(shared.api(), use_guard.raw()) }
@@ -316,7 +320,7 @@ impl fmt::Debug for Added<'_> {
         write!(
             formatter,
             "{} of {} elements",
-            self.enqueued.name(),
+            self.stream_operation.name(),
             self.count
         )
     }

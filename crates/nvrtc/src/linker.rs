@@ -18,7 +18,7 @@ pub use self::input::LinkInput;
 pub use self::library::NvJitLink;
 pub use self::linked::LinkedProgram;
 pub use self::options::LinkOptions;
-use crate::text::{Texts, c_text, text};
+use crate::text::{Texts, c_text, read_text};
 use crate::{CompiledProgram, Error, LinkError, Result};
 use curium_sys::nvjitlink::{Api, nvJitLinkHandle};
 
@@ -243,7 +243,7 @@ impl Linker {
                 nvJitLinkGetErrorLogSize(self.raw, &raw mut size)
             )
         }?;
-        text(size, |buffer| {
+        read_text(size, |buffer| {
             // SAFETY: the link is live, and `buffer` has the size that nvJitLink reported.
             unsafe { call!(self.api(), nvJitLinkGetErrorLog(self.raw, buffer)) }
         })
@@ -253,7 +253,7 @@ impl Linker {
         let mut size = 0;
         // SAFETY: the link is live, and `size` is valid for writes.
         unsafe { call!(self.api(), nvJitLinkGetInfoLogSize(self.raw, &raw mut size)) }?;
-        text(size, |buffer| {
+        read_text(size, |buffer| {
             // SAFETY: the link is live, and `buffer` has the size that nvJitLink reported.
             unsafe { call!(self.api(), nvJitLinkGetInfoLog(self.raw, buffer)) }
         })

@@ -82,7 +82,7 @@ impl Program {
     }
 
     /// Returns the text of the source or of a header, by name.
-    pub(crate) fn text(&self, file: &str) -> Option<&str> {
+    pub(crate) fn file_text(&self, file: &str) -> Option<&str> {
         if file == self.name {
             return Some(&self.source);
         }

@@ -48,7 +48,10 @@ pub(crate) fn bytes(size: usize, write: impl FnOnce(*mut c_char) -> Result<()>) 
 }
 
 /// Returns the text that `write` stores in a buffer of `size` bytes, including its NUL.
-pub(crate) fn text(size: usize, write: impl FnOnce(*mut c_char) -> Result<()>) -> Result<String> {
+pub(crate) fn read_text(
+    size: usize,
+    write: impl FnOnce(*mut c_char) -> Result<()>,
+) -> Result<String> {
     let mut buffer = bytes(size.max(1), write)?;
     let end = buffer
         .iter()

@@ -9,7 +9,7 @@ use curium_driver::extend::contain_callback;
 use curium_sys::library_call as call;
 use parking_lot::Mutex;
 
-use crate::text::{Texts, bytes, c_text, text};
+use crate::text::{Texts, bytes, c_text, read_text};
 use crate::{
     CallError, CompileError, CompileOptions, CompiledProgram, Error, PrecompiledHeader, Program,
     Result, diagnostic,
@@ -188,7 +188,7 @@ impl<'a> Unit<'a> {
         let mut size = 0;
         // SAFETY: the program is live, and `size` is valid for writes.
         unsafe { call!(self.api, nvrtcGetProgramLogSize(self.raw, &raw mut size)) }?;
-        text(size, |buffer| {
+        read_text(size, |buffer| {
             // SAFETY: the program is live, and `buffer` has the size that NVRTC reported.
             unsafe { call!(self.api, nvrtcGetProgramLog(self.raw, buffer)) }
         })
@@ -202,7 +202,7 @@ impl<'a> Unit<'a> {
         if size <= 1 {
             return Ok(None);
         }
-        let ptx = text(size, |buffer| {
+        let ptx = read_text(size, |buffer| {
             // SAFETY: the program is live, and `buffer` has the size that NVRTC reported.
             unsafe { call!(self.api, nvrtcGetPTX(self.raw, buffer)) }
         })?;

@@ -45,13 +45,13 @@ impl Manifest {
     }
 
     pub(super) fn name(&self) -> &str {
-        self.at(&["package", "name"])
+        self.get(&["package", "name"])
             .and_then(Value::as_str)
             .unwrap_or_default()
     }
 
     /// Returns the value at a path of keys.
-    pub(super) fn at(&self, path: &[&str]) -> Option<&Value> {
+    pub(super) fn get(&self, path: &[&str]) -> Option<&Value> {
         let (first, path) = path.split_first()?;
         path.iter()
             .try_fold(self.table.get(*first)?, |value, key| value.get(key))
@@ -59,7 +59,7 @@ impl Manifest {
 
     /// Returns the features that a user can turn on, each with its documentation: the lines before it that begin with `##`.
     pub(super) fn features(&self) -> Vec<(&str, String)> {
-        let named = self.at(&["features"]).and_then(Value::as_table);
+        let named = self.get(&["features"]).and_then(Value::as_table);
         let names = named.into_iter().flat_map(Table::keys).map(String::as_str);
         names
             .filter(|name| *name != "default")

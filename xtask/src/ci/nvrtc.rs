@@ -64,8 +64,8 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
             run_chapter(nvrtc, &folders)?;
         }
     }
-    let taken = chosen.iter().rfind(|nvrtc| nvrtc.version <= DRIVER);
-    taken.map_or(Ok(()), |nvrtc| run_example(nvrtc))?;
+    let newest = chosen.iter().rfind(|nvrtc| nvrtc.version <= DRIVER);
+    newest.map_or(Ok(()), |nvrtc| run_example(nvrtc))?;
     Ok(Outcome::Passed)
 }
 

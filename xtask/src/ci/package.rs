@@ -87,7 +87,7 @@ fn packed(package: &str) -> Result<Vec<String>> {
 }
 
 fn unsaid(manifest: &Manifest) -> Vec<String> {
-    let unsaid = SAID.iter().filter(|path| manifest.at(path).is_none());
+    let unsaid = SAID.iter().filter(|path| manifest.get(path).is_none());
     unsaid
         .map(|path| format!("the manifest lacks {}", path.join(".")))
         .collect()

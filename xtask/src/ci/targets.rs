@@ -140,7 +140,7 @@ mod tests {
     fn documentation_covers_every_platform() {
         for manifest in Manifest::all().expect("the manifests are readable") {
             let listed = manifest
-                .at(&["package", "metadata", "docs", "rs", "targets"])
+                .get(&["package", "metadata", "docs", "rs", "targets"])
                 .and_then(toml::Value::as_array);
             let listed: Vec<_> = listed
                 .into_iter()

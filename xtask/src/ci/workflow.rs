@@ -63,7 +63,7 @@ fn packages() -> Result<String> {
     let manifests = Manifest::all()?;
     let arguments: Vec<_> = manifests
         .iter()
-        .filter(|manifest| manifest.at(&["package", "publish"]).is_none())
+        .filter(|manifest| manifest.get(&["package", "publish"]).is_none())
         .map(|manifest| format!("-p {}", manifest.name()))
         .collect();
     Ok(arguments.join(" "))

@@ -98,7 +98,7 @@ impl Layout {
             layers[item.layer].push(index);
         }
         order(&mut items, &mut layers);
-        place(&mut items, &layers);
+        assign_positions(&mut items, &layers);
         Self::from_items(&items, &chains, last)
     }
 
@@ -261,7 +261,7 @@ fn crossings(items: &[Item], layers: &[Vec<usize>]) -> usize {
 }
 
 /// Places the items of each layer near their neighbors, in their order.
-fn place(items: &mut [Item], layers: &[Vec<usize>]) {
+fn assign_positions(items: &mut [Item], layers: &[Vec<usize>]) {
     for layer in layers {
         let wanted = vec![0.0; layer.len()];
         place_layer(items, layer, &wanted);

@@ -92,8 +92,8 @@ pub(super) fn prepare(folder: &Folder) -> Result<Option<String>> {
     let requirements = folder.sources.join(requirements);
     let wanted =
         fs::read_to_string(&requirements).with_context(|| requirements.display().to_string())?;
-    let done = environment(folder).join("requirements.txt");
-    if fs::read_to_string(&done).is_ok_and(|text| text == wanted) {
+    let installed = environment(folder).join("requirements.txt");
+    if fs::read_to_string(&installed).is_ok_and(|text| text == wanted) {
         return Ok(None);
     }
     let Some(interpreter) = interpreter(newest) else {
@@ -126,7 +126,7 @@ pub(super) fn prepare(folder: &Folder) -> Result<Option<String>> {
             "pip cannot install the packages (offline?): {reason}"
         )));
     }
-    fs::write(done, wanted)?;
+    fs::write(installed, wanted)?;
     Ok(None)
 }
 

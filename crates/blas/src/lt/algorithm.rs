@@ -75,7 +75,7 @@ impl Algorithm {
     ) -> Result<Vec<Self>> {
         let limits = Limits::new(lt.library(), workspace_limit, matmul.alignment())?;
         let mut results = vec![cublasLtMatmulHeuristicResult_t::default(); count];
-        let mut returned = 0;
+        let mut result_count = 0;
         let Descriptors {
             operation,
             a,
@@ -99,7 +99,7 @@ impl Algorithm {
                         limits.raw(),
                         count as i32,
                         results.as_mut_ptr(),
-                        &raw mut returned,
+                        &raw mut result_count,
                     )
                 )
             }
@@ -112,7 +112,7 @@ impl Algorithm {
             }
             other => other?,
         }
-        results.truncate(usize::try_from(returned).unwrap_or_default());
+        results.truncate(usize::try_from(result_count).unwrap_or_default());
         Ok(results
             .iter()
             .filter(|result| {

@@ -161,11 +161,11 @@ mod tests {
     #[test]
     fn set_is_unique_and_ordered() {
         let set = roles(&[Role::Workspace, Role::A, Role::D, Role::A]);
-        let listed: Vec<_> = set.iter().collect();
-        assert_eq!(listed, [Role::A, Role::D, Role::Workspace]);
+        let order: Vec<_> = set.iter().collect();
+        assert_eq!(order, [Role::A, Role::D, Role::Workspace]);
         assert_eq!(Roles::default().iter().count(), 0);
-        let listed: Vec<_> = roles(&Role::ALL).iter().collect();
-        assert_eq!(listed, Role::ALL);
+        let order: Vec<_> = roles(&Role::ALL).iter().collect();
+        assert_eq!(order, Role::ALL);
     }
 
     #[test]

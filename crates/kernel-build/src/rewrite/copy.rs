@@ -169,7 +169,9 @@ impl<'a> VectorCopy<'a> {
     fn write(&self, line: usize, text: &mut String) {
         let offsets = (0..self.bytes).step_by(VECTOR as usize);
         for offset in offsets.clone() {
-            let from = self.from.at(offset, &format!("from.{line}"), text);
+            let from = self
+                .from
+                .write_address(offset, &format!("from.{line}"), text);
             let ty = self.from.ty;
             let _ = writeln!(
                 text,
@@ -177,7 +179,7 @@ impl<'a> VectorCopy<'a> {
             );
         }
         for offset in offsets {
-            let to = self.to.at(offset, &format!("to.{line}"), text);
+            let to = self.to.write_address(offset, &format!("to.{line}"), text);
             let ty = self.to.ty;
             let _ = writeln!(
                 text,
@@ -203,7 +205,7 @@ impl<'a> VectorPointer<'a> {
     }
 
     /// Returns the pointer at an offset, and writes its computation.
-    fn at(&self, offset: u64, name: &str, text: &mut String) -> String {
+    fn write_address(&self, offset: u64, name: &str, text: &mut String) -> String {
         if offset == 0 {
             return self.value.to_owned();
         }

@@ -25,7 +25,7 @@ pub(crate) struct Call {
     /// The numbers of elements of the source and of the target.
     counts: (usize, usize),
     root: c_int,
-    place: (c_int, c_int),
+    rank_and_size: (c_int, c_int),
     communicator: ncclComm_t,
     stream: cudaStream_t,
 }
@@ -44,7 +44,7 @@ impl Call {
             target: address(target),
             counts: (source.len(), target.len()),
             root: c_int::try_from(root)?,
-            place: (
+            rank_and_size: (
                 communicator.rank().try_into()?,
                 communicator.size().try_into()?,
             ),
@@ -221,7 +221,7 @@ impl Call {
             source,
             target,
             counts: (from, to),
-            place: (rank, size),
+            rank_and_size: (rank, size),
             communicator,
             stream,
             ..
@@ -261,7 +261,7 @@ impl Call {
 
     /// Returns the number of elements for each rank.
     fn part(&self, count: usize) -> usize {
-        count / usize::try_from(self.place.1).unwrap_or(1)
+        count / usize::try_from(self.rank_and_size.1).unwrap_or(1)
     }
 }
 

@@ -201,10 +201,10 @@ impl Form {
         // SAFETY: the group ends below.
         unsafe { call!(api, ncclGroupStart()) }?;
         // SAFETY: the parts are those of the memory that the caller guarantees.
-        let enqueued = unsafe { self.enqueue_transfers(&call, this_rank, size) };
+        let transfer_result = unsafe { self.enqueue_transfers(&call, this_rank, size) };
         // SAFETY: the group was started above.
-        let ended = unsafe { call!(api, ncclGroupEnd()) };
-        enqueued.and(ended)
+        let end_result = unsafe { call!(api, ncclGroupEnd()) };
+        transfer_result.and(end_result)
     }
 
     /// Enqueues the transfers of an operation within a group.

@@ -76,7 +76,7 @@ impl<'a> Variables<'a> {
         Self(variable)
     }
 
-    fn text(&self, name: &str) -> Option<String> {
+    fn variable(&self, name: &str) -> Option<String> {
         let value = (self.0)(name)?;
         (!value.is_empty()).then(|| value.to_string_lossy().into_owned())
     }
@@ -87,7 +87,7 @@ impl<'a> Variables<'a> {
         name: &'static str,
         expected: &'static str,
     ) -> Result<Option<T>, RendezvousError> {
-        let Some(value) = self.text(name) else {
+        let Some(value) = self.variable(name) else {
             return Ok(None);
         };
         let number = value.trim().parse();
@@ -121,7 +121,7 @@ impl<'a> Variables<'a> {
 pub(super) fn read(variables: &Variables<'_>) -> Result<Rendezvous, RendezvousError> {
     let names = LAUNCHERS
         .iter()
-        .find(|names| variables.text(names.rank).is_some())
+        .find(|names| variables.variable(names.rank).is_some())
         .ok_or(RendezvousError::NoLauncher)?;
     let rank = variables
         .count(names.rank)?
@@ -130,10 +130,13 @@ pub(super) fn read(variables: &Variables<'_>) -> Result<Rendezvous, RendezvousEr
     if rank >= world_size || world_size > MAX_WORLD_SIZE {
         return Err(RendezvousError::RankOutOfRange { rank, world_size });
     }
-    let job = JOB_NAMES.iter().find_map(|name| variables.text(name));
+    let job = JOB_NAMES.iter().find_map(|name| variables.variable(name));
     let host = host(variables, names, world_size)?;
     let port = port(variables, job.as_deref())?;
-    let token = variables.text("CURIUM_TOKEN").or(job).unwrap_or_default();
+    let token = variables
+        .variable("CURIUM_TOKEN")
+        .or(job)
+        .unwrap_or_default();
     let mut rendezvous = Rendezvous::new(rank, world_size, host, port)?;
     rendezvous.launcher = Some(names.launcher);
     let local_rank = variables.count(names.local_rank)?.unwrap_or(0);
@@ -156,7 +159,7 @@ fn host(
     names: &Names,
     world_size: usize,
 ) -> Result<String, RendezvousError> {
-    if let Some(host) = variables.text("MASTER_ADDR") {
+    if let Some(host) = variables.variable("MASTER_ADDR") {
         return Ok(host);
     }
     if let (Launcher::Slurm, Some(list)) = (names.launcher, slurm_hosts(variables)) {
@@ -177,8 +180,8 @@ fn host(
 
 fn slurm_hosts(variables: &Variables<'_>) -> Option<String> {
     variables
-        .text("SLURM_STEP_NODELIST")
-        .or_else(|| variables.text("SLURM_JOB_NODELIST"))
+        .variable("SLURM_STEP_NODELIST")
+        .or_else(|| variables.variable("SLURM_JOB_NODELIST"))
 }
 
 /// Returns the port of rank 0.
@@ -189,7 +192,11 @@ fn port(variables: &Variables<'_>, job: Option<&str>) -> Result<u16, RendezvousE
     let Some(port) = variables.port("MASTER_PORT")? else {
         return Ok(job.map_or(DEFAULT_PORT, job_port));
     };
-    if variables.text("TORCHELASTIC_USE_AGENT_STORE").as_deref() != Some("True") {
+    if variables
+        .variable("TORCHELASTIC_USE_AGENT_STORE")
+        .as_deref()
+        != Some("True")
+    {
         return Ok(port);
     }
     // The agent of `torchrun` listens on MASTER_PORT itself.

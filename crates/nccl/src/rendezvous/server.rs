@@ -195,7 +195,7 @@ impl Server {
     fn receive(&mut self, key: usize) {
         let result = match self.strangers.receive(key) {
             Ok(Received::Incomplete) => Ok(()),
-            Ok(Received::Hello(hello)) => self.answer(hello),
+            Ok(Received::Hello(hello)) => self.handle_hello(hello),
             Err(error) => Err(error),
         };
         if let Err(error) = result {
@@ -204,7 +204,7 @@ impl Server {
     }
 
     /// Admits or rejects the sender of a message.
-    fn answer(&mut self, message: UnverifiedHello) -> io::Result<()> {
+    fn handle_hello(&mut self, message: UnverifiedHello) -> io::Result<()> {
         let mut stream = message.stream;
         // The connection of a rank that waits has no events.
         self.poll.registry().deregister(&mut stream)?;

@@ -16,14 +16,14 @@ impl Writer {
         self.bytes.extend(number.to_le_bytes());
     }
 
-    fn text(&mut self, text: &str) {
+    fn write_text(&mut self, text: &str) {
         self.data(text.as_bytes());
     }
 
     fn texts<T: AsRef<str>>(&mut self, texts: impl IntoIterator<Item = T>) {
         let texts: Vec<T> = texts.into_iter().collect();
         self.number(texts.len() as u64);
-        texts.iter().for_each(|text| self.text(text.as_ref()));
+        texts.iter().for_each(|text| self.write_text(text.as_ref()));
     }
 
     fn data(&mut self, data: &[u8]) {
@@ -51,7 +51,7 @@ impl<'a> Reader<'a> {
         Some(data)
     }
 
-    fn text(&mut self) -> Option<String> {
+    fn read_text(&mut self) -> Option<String> {
         String::from_utf8(self.data()?.to_vec()).ok()
     }
 
@@ -66,7 +66,7 @@ impl<'a> Reader<'a> {
 /// Serializes the outputs of `compiled` and its log, which determine the rest.
 pub(super) fn write(compiled: &CompiledProgram) -> Vec<u8> {
     let mut writer = Writer::default();
-    writer.text(&compiled.log);
+    writer.write_text(&compiled.log);
     writer.option(compiled.ptx.as_deref().map(str::as_bytes));
     for output in [
         &compiled.cubin,
@@ -88,7 +88,7 @@ pub(super) fn write(compiled: &CompiledProgram) -> Vec<u8> {
 /// Deserializes an entry of [`write()`] for `program`.
 pub(super) fn read(record: &[u8], program: &Program) -> Option<CompiledProgram> {
     let mut reader = Reader(record);
-    let log = reader.text()?;
+    let log = reader.read_text()?;
     let diagnostics = diagnostic::parse(&log, program);
     let mut compiled = CompiledProgram::new(&program.name, log, diagnostics);
     compiled.ptx = reader.option()?.map(String::from_utf8).transpose().ok()?;
@@ -99,7 +99,7 @@ pub(super) fn read(record: &[u8], program: &Program) -> Option<CompiledProgram> 
     for _ in 0..reader.number()? / 2 {
         compiled
             .lowered_names
-            .push((reader.text()?, reader.text()?));
+            .push((reader.read_text()?, reader.read_text()?));
     }
     reader.0.is_empty().then_some(compiled)
 }

@@ -129,7 +129,7 @@ fn with_source(diagnostic: &mut Diagnostic, program: &Program) {
     if let Some(location) = &mut diagnostic.location {
         let line = (location.line as usize).checked_sub(1);
         let source = program
-            .text(&location.file)
+            .file_text(&location.file)
             .zip(line)
             .and_then(|(text, line)| text.lines().nth(line));
         if let Some(source) = source {

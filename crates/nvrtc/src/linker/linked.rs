@@ -4,7 +4,7 @@ use curium_driver::{Driver, Image, JitOptions, Library};
 use curium_sys::library_call as call;
 
 use super::Linker;
-use crate::text::{bytes, text};
+use crate::text::{bytes, read_text};
 use crate::{Error, Result};
 use curium_sys::nvjitlink::{Api, nvJitLinkHandle, nvJitLinkResult};
 
@@ -32,7 +32,7 @@ pub(super) fn read(linker: &Linker) -> Result<LinkedProgram> {
         })?);
     }
     if let Some(size) = size(link, api.nvJitLinkGetLinkedPtxSize) {
-        linked.ptx = Some(text(size, |buffer| {
+        linked.ptx = Some(read_text(size, |buffer| {
             // SAFETY: the link is live and complete, and `buffer` has the size that nvJitLink reported.
             unsafe { call!(api, nvJitLinkGetLinkedPtx(link, buffer)) }
         })?);

@@ -42,7 +42,7 @@ impl MatmulPlan {
     #[inline(always)]
     pub fn execute(&mut self, stream: &Stream, mut operands: Operands<'_>) -> Result<()> {
         operands.check(OPERATION, &self.requirements, self.required)?;
-        let mut enqueued = self.begin(stream)?;
+        let mut stream_operation = self.begin(stream)?;
         let factors = self.factors(operands.factors)?;
         let Some((descriptors, algorithm)) = &mut self.prepared else {
             return Ok(());
@@ -87,9 +87,9 @@ impl MatmulPlan {
         } = descriptors;
         let lt = &self.lt;
         let _entered = lt.context().enter()?;
-        lt.keep(&enqueued);
+        lt.keep(&stream_operation);
         // SAFETY: `launched` follows the call.
-        unsafe { operands.bind(self.required, &mut enqueued) }?;
+        unsafe { operands.bind(self.required, &mut stream_operation) }?;
         // SAFETY: the descriptors are live, the operands have their sizes in live memory, and the factors are where the mode requires.
         let called = unsafe {
             call!(
@@ -110,13 +110,13 @@ impl MatmulPlan {
                     algorithm.as_raw(),
                     device_pointer(workspace),
                     workspace_bytes,
-                    enqueued.raw_stream().cast(),
+                    stream_operation.raw_stream().cast(),
                 )
             )
         };
         // A failure may come after some work was enqueued.
         // SAFETY: `bind` succeeded with this operation.
-        unsafe { operands.launched(self.required, &mut enqueued) };
+        unsafe { operands.launched(self.required, &mut stream_operation) };
         called
     }
 
