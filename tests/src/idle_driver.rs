@@ -72,17 +72,17 @@ pub fn assume_current(context: &Context) {
     CURRENT.store(context.as_raw(), Relaxed);
 }
 
-unsafe extern "C" fn get_current(place: *mut CUcontext) -> CUresult {
+unsafe extern "C" fn get_current(output: *mut CUcontext) -> CUresult {
     let current = CURRENT.load(Relaxed);
     if current.is_null() {
         let Some(get) = GET_CURRENT.get() else {
             return CUresult::CUDA_ERROR_NOT_INITIALIZED;
         };
         // SAFETY: as the caller guarantees.
-        return unsafe { get(place) };
+        return unsafe { get(output) };
     }
-    // SAFETY: the wrapper under test passes a place for the context.
-    unsafe { place.write(current) };
+    // SAFETY: the wrapper under test passes an output for the context.
+    unsafe { output.write(current) };
     CUresult::CUDA_SUCCESS
 }
 

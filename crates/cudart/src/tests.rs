@@ -87,7 +87,7 @@ mod program {
             shared: usize,
             stream: *mut c_void,
         ) -> c_int;
-        pub(super) fn cudaMalloc(place: *mut *mut c_void, size: usize) -> c_int;
+        pub(super) fn cudaMalloc(pointer: *mut *mut c_void, size: usize) -> c_int;
         pub(super) fn cudaFree(memory: *mut c_void) -> c_int;
         pub(super) fn cudaMemset(memory: *mut c_void, value: c_int, size: usize) -> c_int;
         pub(super) fn cudaMemcpy(

@@ -338,12 +338,12 @@ mod tests {
     }
 
     fn driver() -> Driver {
-        unsafe extern "C" fn state(pid: c_int, place: *mut CUprocessState) -> CUresult {
+        unsafe extern "C" fn state(pid: c_int, output: *mut CUprocessState) -> CUresult {
             if pid != PID {
                 return CUresult::CUDA_ERROR_INVALID_VALUE;
             }
             // SAFETY: the wrapper under test passes a pointer that is valid for writes.
-            unsafe { place.write(CUprocessState(STATE.load(Ordering::Acquire))) };
+            unsafe { output.write(CUprocessState(STATE.load(Ordering::Acquire))) };
             CUresult::CUDA_SUCCESS
         }
         unsafe extern "C" fn lock(pid: c_int, arguments: *mut CUcheckpointLockArgs) -> CUresult {

@@ -5,9 +5,9 @@ use curium_driver::sys::{Api, CUresult};
 
 /// Returns the table.
 pub(crate) fn api() -> Api {
-    unsafe extern "C" fn version(place: *mut i32) -> CUresult {
+    unsafe extern "C" fn version(output: *mut i32) -> CUresult {
         // SAFETY: the wrapper under test passes a pointer that is valid for writes.
-        unsafe { place.write(13_000) };
+        unsafe { output.write(13_000) };
         CUresult::CUDA_SUCCESS
     }
     unsafe extern "C" fn init(_: u32) -> CUresult {

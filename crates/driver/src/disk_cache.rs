@@ -237,7 +237,7 @@ impl DiskCache {
             write_to_disk(file, bytes).and_then(|()| replace::replace(&unfinished, path, bytes));
         if let Err(error) = written {
             // If this fails, too, the file is removed later as an abandoned one.
-            remove(&unfinished).unwrap_or_default();
+            let _ = remove(&unfinished);
             return Err(error);
         }
         folder::sync(&self.folder)
@@ -306,11 +306,10 @@ impl DiskCache {
 
 /// Marks the entry as used now, by its modification time. If that fails, the entry is evicted earlier.
 fn mark_used(path: &Path) {
-    let marked = File::options()
+    let _ = File::options()
         .append(true)
         .open(path)
         .and_then(|file| file.set_modified(SystemTime::now()));
-    marked.unwrap_or_default();
 }
 
 fn write_to_disk(mut file: File, bytes: &[u8]) -> io::Result<()> {

@@ -170,7 +170,7 @@ fn absent_unified_function_is_named(test: &TestDriver) -> TestResult {
 fn unified_function_has_a_name() -> TestResult {
     /// Resolves one function by name.
     unsafe extern "C" fn known(
-        place: *mut *mut c_void,
+        output: *mut *mut c_void,
         library: CUlibrary,
         name: *const c_char,
     ) -> CUresult {
@@ -180,7 +180,7 @@ fn unified_function_has_a_name() -> TestResult {
             return CUresult::CUDA_ERROR_NOT_FOUND;
         }
         // SAFETY: the caller passes a pointer that is valid for writes.
-        unsafe { place.write(std::ptr::without_provenance_mut(0x700)) };
+        unsafe { output.write(std::ptr::without_provenance_mut(0x700)) };
         CUresult::CUDA_SUCCESS
     }
     on_simulator(Config::new(), |_, simulator| -> TestResult {

@@ -56,7 +56,7 @@ unsafe extern "C" fn release(_: CUmemGenericAllocationHandle) -> CUresult {
 }
 
 unsafe extern "C" fn export(
-    place: *mut std::ffi::c_void,
+    output: *mut std::ffi::c_void,
     _: CUmemGenericAllocationHandle,
     kind: CUmemAllocationHandleType,
     _: u64,
@@ -64,7 +64,7 @@ unsafe extern "C" fn export(
     assert_eq!(kind, WIN32);
     // SAFETY: for this type the caller passes a place for a handle.
     unsafe {
-        place
+        output
             .cast::<*mut std::ffi::c_void>()
             .write(handle().into_raw_handle())
     };

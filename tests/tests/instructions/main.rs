@@ -176,7 +176,7 @@ fn every_form_matches() -> TestResult {
             },
         )?;
         if let Some(path) = std::env::var_os("CURIUM_INSTRUCTION_RECORD").map(PathBuf::from) {
-            fs::write(&path, record.text())?;
+            fs::write(&path, record.to_text())?;
             fs::write(path.with_added_extension("differences"), &outcome.wrong)?;
         }
         assert!(outcome.wrong.is_empty(), "{}", outcome.wrong);

@@ -44,7 +44,7 @@ impl Record {
         }
     }
 
-    pub(crate) fn text(&self) -> String {
+    pub(crate) fn to_text(&self) -> String {
         let mut text = format!("# {}\n", self.origin);
         for (name, results) in &self.lines {
             writeln!(text, "{name}\t{results}").expect("writing a string failed");

@@ -175,13 +175,13 @@ mod tests {
         unsafe extern "C" fn register(
             callback: CUcoredumpStatusCallback,
             data: *mut c_void,
-            place: *mut CUcoredumpCallbackHandle,
+            output: *mut CUcoredumpCallbackHandle,
         ) -> CUresult {
             assert!(callback.is_some(), "there is a callback to register");
             let handle = NEXT.fetch_add(0x10, Ordering::Relaxed);
             REGISTERED.lock().push((handle, data.addr()));
             // SAFETY: the wrapper under test passes a pointer that is valid for writes.
-            unsafe { place.write(ptr::without_provenance_mut(handle)) };
+            unsafe { output.write(ptr::without_provenance_mut(handle)) };
             CUresult::CUDA_SUCCESS
         }
         unsafe extern "C" fn deregister(handle: CUcoredumpCallbackHandle) -> CUresult {

@@ -54,12 +54,20 @@ fn is_open(error: &io::Error) -> bool {
 mod tests {
     use super::*;
 
+    #[derive(Eq, PartialEq)]
+    enum Entry {
+        OtherBytes,
+        SameBytes,
+    }
+
+    #[derive(Eq, PartialEq)]
+    enum System {
+        ReplacesOpenFiles,
+        RefusesOpenFiles,
+    }
+
     /// Returns the outcome of renames of which the first `refusals` are refused, and the number of renames.
-    fn outcome(
-        refusals: u32,
-        same: bool,
-        refuses_open_files: bool,
-    ) -> (Result<bool, Option<i32>>, u32) {
+    fn outcome(refusals: u32, entry: Entry, system: System) -> (Result<bool, Option<i32>>, u32) {
         let mut renames = 0;
         let rename = || {
             renames += 1;
@@ -69,25 +77,44 @@ mod tests {
                 Ok(())
             }
         };
-        let result = repeat(rename, || same, refuses_open_files);
+        let result = repeat(
+            rename,
+            || entry == Entry::SameBytes,
+            system == System::RefusesOpenFiles,
+        );
         (result.map_err(|error| error.raw_os_error()), renames)
     }
 
     #[test]
     fn rename_over_an_open_entry_is_repeated() {
-        assert_eq!(outcome(0, false, true), (Ok(true), 1));
-        assert_eq!(outcome(3, false, true), (Ok(true), 4));
-        assert_eq!(outcome(u32::MAX, false, true), (Err(Some(32)), ATTEMPTS));
+        assert_eq!(
+            outcome(0, Entry::OtherBytes, System::RefusesOpenFiles),
+            (Ok(true), 1)
+        );
+        assert_eq!(
+            outcome(3, Entry::OtherBytes, System::RefusesOpenFiles),
+            (Ok(true), 4)
+        );
+        assert_eq!(
+            outcome(u32::MAX, Entry::OtherBytes, System::RefusesOpenFiles),
+            (Err(Some(32)), ATTEMPTS)
+        );
     }
 
     #[test]
     fn entry_with_the_same_bytes_is_not_replaced() {
-        assert_eq!(outcome(u32::MAX, true, true), (Ok(false), 1));
+        assert_eq!(
+            outcome(u32::MAX, Entry::SameBytes, System::RefusesOpenFiles),
+            (Ok(false), 1)
+        );
     }
 
     #[test]
     fn other_errors_are_returned_at_once() {
-        assert_eq!(outcome(u32::MAX, true, false), (Err(Some(32)), 1));
+        assert_eq!(
+            outcome(u32::MAX, Entry::SameBytes, System::ReplacesOpenFiles),
+            (Err(Some(32)), 1)
+        );
         let refused = repeat(|| Err(io::ErrorKind::NotFound.into()), || true, true);
         assert_eq!(
             refused.map_err(|error| error.kind()),

@@ -124,12 +124,12 @@ pub(super) fn closure<F>(
 where
     F: Fn() + Send + Sync + 'static,
 {
-    let (object, place) = ObjectReference::new(driver, Box::new(function))?;
+    let (object, data) = ObjectReference::new(driver, Box::new(function))?;
     Ok((
         object,
         CUDA_HOST_NODE_PARAMS {
             fn_: Some(run::<F>),
-            userData: place.cast(),
+            userData: data.cast(),
         },
     ))
 }
@@ -138,14 +138,14 @@ where
 ///
 /// # Safety
 ///
-/// `place` points to an `F` that lives for the duration of the call.
-pub(super) unsafe extern "C" fn run<F: Fn() + Sync>(place: *mut c_void) {
+/// `data` points to an `F` that lives for the duration of the call.
+pub(super) unsafe extern "C" fn run<F: Fn() + Sync>(data: *mut c_void) {
     contain_host_callback("a host function of a graph", || {
         if is_exiting() {
             return;
         }
         // SAFETY: the caller is responsible for the pointer.
-        let function = unsafe { &*place.cast::<F>() };
+        let function = unsafe { &*data.cast::<F>() };
         function();
     });
 }

@@ -29,7 +29,7 @@ fn step(counter: &AtomicUsize, count: isize) -> CUresult {
 }
 
 unsafe extern "C" fn register_buffer(
-    place: *mut CUgraphicsResource,
+    output: *mut CUgraphicsResource,
     buffer: GLuint,
     flags: c_uint,
 ) -> CUresult {
@@ -37,7 +37,7 @@ unsafe extern "C" fn register_buffer(
         return CUresult::CUDA_ERROR_INVALID_HANDLE;
     }
     // SAFETY: the wrapper under test passes a pointer that is valid for writes.
-    unsafe { place.write(ptr::without_provenance_mut(buffer as usize * 0x100)) };
+    unsafe { output.write(ptr::without_provenance_mut(buffer as usize * 0x100)) };
     step(&REGISTERED, 1)
 }
 
@@ -68,9 +68,9 @@ unsafe extern "C" fn pointer(
     CUresult::CUDA_SUCCESS
 }
 
-unsafe extern "C" fn connect(place: *mut CUeglStreamConnection, _: EGLStreamKHR) -> CUresult {
+unsafe extern "C" fn connect(output: *mut CUeglStreamConnection, _: EGLStreamKHR) -> CUresult {
     // SAFETY: the wrapper under test passes a pointer that is valid for writes.
-    unsafe { place.write(ptr::without_provenance_mut(0x700)) };
+    unsafe { output.write(ptr::without_provenance_mut(0x700)) };
     step(&CONNECTED, 1)
 }
 
@@ -80,7 +80,7 @@ unsafe extern "C" fn disconnect(_: *mut CUeglStreamConnection) -> CUresult {
 
 unsafe extern "C" fn acquire(
     connection: *mut CUeglStreamConnection,
-    place: *mut CUgraphicsResource,
+    output: *mut CUgraphicsResource,
     _: *mut CUstream,
     timeout: c_uint,
 ) -> CUresult {
@@ -90,7 +90,7 @@ unsafe extern "C" fn acquire(
         return CUresult::CUDA_ERROR_LAUNCH_TIMEOUT;
     }
     // SAFETY: the wrapper under test passes a pointer that is valid for writes.
-    unsafe { place.write(ptr::without_provenance_mut(0x900)) };
+    unsafe { output.write(ptr::without_provenance_mut(0x900)) };
     step(&HELD, 1)
 }
 
@@ -104,7 +104,7 @@ unsafe extern "C" fn give_back(
 }
 
 unsafe extern "C" fn frame(
-    place: *mut CUeglFrame,
+    output: *mut CUeglFrame,
     _: CUgraphicsResource,
     _: c_uint,
     _: c_uint,
@@ -114,7 +114,7 @@ unsafe extern "C" fn frame(
         ..CUeglFrame::default()
     };
     // SAFETY: the wrapper under test passes a pointer that is valid for writes.
-    unsafe { place.write(frame) };
+    unsafe { output.write(frame) };
     CUresult::CUDA_SUCCESS
 }
 

@@ -64,13 +64,13 @@ impl<T> PinnedBuffer<T> {
 }
 
 /// Unmaps a mapping, which is kept if the driver call fails.
-pub(super) fn unmap(place: &mut Option<Mapping>) -> Result<()> {
-    match place.take().map(Mapping::close) {
+pub(super) fn unmap(slot: &mut Option<Mapping>) -> Result<()> {
+    match slot.take().map(Mapping::close) {
         Some(Err(Returned {
             value: mapping,
             error,
         })) => {
-            *place = Some(mapping);
+            *slot = Some(mapping);
             Err(error)
         }
         _ => Ok(()),

@@ -112,7 +112,12 @@ mod tests {
     /// Each of the first 2ⁿ points lies in another interval of the length 2⁻ⁿ.
     #[test]
     fn points_fill_the_interval_evenly() {
-        for numbers in Sequence::new(200, false, false).next(256).chunks(256) {
+        let is_scrambled = false;
+        let is_64_bit = false;
+        for numbers in Sequence::new(200, is_scrambled, is_64_bit)
+            .next(256)
+            .chunks(256)
+        {
             let mut intervals: Vec<_> = numbers.iter().map(|number| number >> 56).collect();
             intervals.sort_unstable();
             assert_eq!(intervals, (0..256).collect::<Vec<_>>());

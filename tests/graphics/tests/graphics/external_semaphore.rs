@@ -84,9 +84,9 @@ fn copy_and_fill(
 }
 
 /// Returns the words at a host address.
-fn seen(place: *mut u32) -> Vec<u32> {
+fn read_words(pointer: *mut u32) -> Vec<u32> {
     // SAFETY: the buffer has this many words, and the writes to it are complete.
-    unsafe { std::slice::from_raw_parts(place.cast_const(), LEN) }.to_vec()
+    unsafe { std::slice::from_raw_parts(pointer.cast_const(), LEN) }.to_vec()
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn timeline_semaphore_orders() -> TestResult {
         let stream = test.stream();
         let mut shared = shared(&stream, vulkan)?;
         let (of_vulkan, semaphore) = semaphore(test, vulkan, ExternalSemaphoreKind::Timeline)?;
-        let (host, place) = vulkan.host_buffer(&[0; LEN]);
+        let (host, pointer) = vulkan.host_buffer(&[0; LEN]);
         for round in 0..5 {
             let written = round * 10 + 1;
             let answered = round * 10 + 2;
@@ -119,7 +119,7 @@ fn timeline_semaphore_orders() -> TestResult {
             assert!(vulkan.value(of_vulkan) < written);
             gate.open();
             vulkan.wait(done);
-            assert_eq!(seen(place), [round as u32; LEN]);
+            assert_eq!(read_words(pointer), [round as u32; LEN]);
             assert_eq!(copied.to_vec()?, [100 + round as u32; LEN]);
             assert_eq!(vulkan.value(of_vulkan), answered);
         }
@@ -134,7 +134,7 @@ fn opaque_semaphores_order() -> TestResult {
         let mut shared = shared(&stream, vulkan)?;
         let (first, written) = semaphore(test, vulkan, ExternalSemaphoreKind::Opaque)?;
         let (second, answered) = semaphore(test, vulkan, ExternalSemaphoreKind::Opaque)?;
-        let (host, place) = vulkan.host_buffer(&[0; LEN]);
+        let (host, pointer) = vulkan.host_buffer(&[0; LEN]);
         for round in 0..3 {
             shared.words.on_mut(&stream).fill(round)?;
             written.signal(&stream, 0)?;
@@ -142,7 +142,7 @@ fn opaque_semaphores_order() -> TestResult {
             answered.wait(&stream, 0)?;
             assert_eq!(shared.words.to_vec()?, [100 + round; LEN]);
             vulkan.wait(done);
-            assert_eq!(seen(place), [round; LEN]);
+            assert_eq!(read_words(pointer), [round; LEN]);
         }
         Ok(())
     })

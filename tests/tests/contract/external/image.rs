@@ -33,11 +33,11 @@ fn calls() -> Vec<&'static str> {
 }
 
 unsafe extern "C" fn import(
-    place: *mut CUexternalMemory,
+    output: *mut CUexternalMemory,
     _: *const CUDA_EXTERNAL_MEMORY_HANDLE_DESC,
 ) -> CUresult {
     // SAFETY: the caller passes a pointer that is valid for writes.
-    unsafe { place.write(ptr::without_provenance_mut(0x100)) };
+    unsafe { output.write(ptr::without_provenance_mut(0x100)) };
     note("import")
 }
 
@@ -47,7 +47,7 @@ unsafe extern "C" fn destroy_memory(memory: CUexternalMemory) -> CUresult {
 }
 
 unsafe extern "C" fn map_image(
-    place: *mut CUmipmappedArray,
+    output: *mut CUmipmappedArray,
     memory: CUexternalMemory,
     description: *const CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC,
 ) -> CUresult {
@@ -71,7 +71,7 @@ unsafe extern "C" fn map_image(
         ..description.arrayDesc
     };
     // SAFETY: both addresses are valid for writes, and the caller's context is current.
-    unsafe { create(place, &raw const plain, description.numLevels) }
+    unsafe { create(output, &raw const plain, description.numLevels) }
 }
 
 unsafe extern "C" fn destroy_image(image: CUmipmappedArray) -> CUresult {

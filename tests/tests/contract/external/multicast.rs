@@ -30,7 +30,7 @@ fn calls() -> Vec<&'static str> {
 
 /// Creates simulated physical memory in place of the multicast object: the driver uses one handle type for both.
 unsafe extern "C" fn create(
-    place: *mut CUmemGenericAllocationHandle,
+    output: *mut CUmemGenericAllocationHandle,
     properties: *const CUmulticastObjectProp,
 ) -> CUresult {
     // SAFETY: the caller passes valid properties.
@@ -46,7 +46,7 @@ unsafe extern "C" fn create(
         .expect("the simulator has it");
     note("create");
     // SAFETY: both addresses are valid for writes.
-    unsafe { allocate(place, bytes, &raw const memory, 0) }
+    unsafe { allocate(output, bytes, &raw const memory, 0) }
 }
 
 unsafe extern "C" fn add_device(_: CUmemGenericAllocationHandle, _: CUdevice) -> CUresult {

@@ -30,11 +30,11 @@ fn calls() -> Vec<&'static str> {
 }
 
 unsafe extern "C" fn import(
-    place: *mut CUexternalSemaphore,
+    output: *mut CUexternalSemaphore,
     _: *const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC,
 ) -> CUresult {
     // SAFETY: the caller passes a pointer that is valid for writes.
-    unsafe { place.write(ptr::without_provenance_mut(0x100)) };
+    unsafe { output.write(ptr::without_provenance_mut(0x100)) };
     note("import")
 }
 

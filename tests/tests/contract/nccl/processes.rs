@@ -43,7 +43,7 @@ fn on_processes(
 
 /// Creates the rank of this process on a device.
 fn meet(rank: usize, input: &str, device: impl Fn(usize) -> usize) -> TestResult<Rank> {
-    let (mut rendezvous, context) = place(rank, input, device)?;
+    let (mut rendezvous, context) = rendezvous_and_context(rank, input, device)?;
     let options = CommunicatorOptions::new().with_timeout(TIMEOUT);
     let communicator = Communicator::exchanged(&nccl(), &context, &mut rendezvous, options)?;
     Ok(Rank {
@@ -52,7 +52,7 @@ fn meet(rank: usize, input: &str, device: impl Fn(usize) -> usize) -> TestResult
     })
 }
 
-fn place(
+fn rendezvous_and_context(
     rank: usize,
     input: &str,
     device: impl Fn(usize) -> usize,
@@ -238,7 +238,7 @@ fn shared_device_is_refused() -> TestResult {
     }
     let input = format!("2 {}", free_port()?);
     let outcomes = outcomes_of_processes(2, &input, |rank, input| -> TestResult {
-        let (mut rendezvous, context) = place(rank, input, |_| 1)?;
+        let (mut rendezvous, context) = rendezvous_and_context(rank, input, |_| 1)?;
         let options = CommunicatorOptions::new().with_timeout(TIMEOUT);
         let error = Communicator::exchanged(&nccl(), &context, &mut rendezvous, options)
             .expect_err("one device");
@@ -256,7 +256,7 @@ fn strangers_disturb_no_rank() -> TestResult {
     }
     let input = format!("2 {}", free_port()?);
     let outcomes = outcomes_of_processes(2, &input, |rank, input| -> TestResult {
-        let (mut rendezvous, context) = place(rank, input, |device| device)?;
+        let (mut rendezvous, context) = rendezvous_and_context(rank, input, |device| device)?;
         let id = UniqueId::exchanged(&nccl(), &mut rendezvous)?;
         let port = u16::from_le_bytes([id.as_bytes()[12], id.as_bytes()[13]]);
         let mut strangers = Vec::new();
