@@ -148,7 +148,7 @@ mod model {
         let model = Model::new(mutation);
         if has_callback {
             model.progress.begin();
-            *model.table.lock().unwrap() = Table {
+            *model.table.lock() = Table {
                 added: 1,
                 current: Some(1),
             };
