@@ -1,6 +1,5 @@
 //! The text of the page.
 
-use std::fmt::Write as _;
 
 use super::area::Area;
 use super::reasons::Section;
