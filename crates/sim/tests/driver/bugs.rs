@@ -346,7 +346,7 @@ fn missing_atomic() -> TestResult {
       102 | total[2] += 1;
   the other thread wrote at tests/driver/bugs/bugs.cu:102:5, PTX line 394
       102 | total[2] += 1;
-  hint: threads that update one element need an atomic operation",
+  hint: blocks run in any order: use atomic operations, or a second launch",
     );
     Ok(())
 }

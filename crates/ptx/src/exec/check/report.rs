@@ -603,14 +603,6 @@ impl Report {
             ReportKind::Race {
                 same_value: true, ..
             } => return None,
-            ReportKind::Race { .. }
-                if self
-                    .other
-                    .as_ref()
-                    .is_some_and(|other| other.has_same_source(&self.location)) =>
-            {
-                "threads that update one element need an atomic operation"
-            }
             ReportKind::Race { block, .. } if block != self.block => {
                 "blocks run in any order: use atomic operations, or a second launch"
             }

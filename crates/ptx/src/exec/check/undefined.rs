@@ -41,6 +41,10 @@ pub(crate) struct Origin {
 }
 
 #[derive(Clone, Copy, Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there are few origins, and most are loads"
+)]
 pub(crate) enum Cause {
     /// A load of uninitialized memory.
     Load {
