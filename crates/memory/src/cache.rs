@@ -20,7 +20,7 @@ mod size_class;
 mod tests;
 mod thread_cache;
 
-pub(crate) use self::address_space::{AddressSpace, Gap, MAX_PART, Part};
+pub(crate) use self::address_space::{AddressSpace, Gap, Part, part_bytes};
 pub(crate) use self::central_heap::{CentralHeap, Usage};
 pub(crate) use self::heap::{Epoch, Heap, Segment, StreamId};
 pub(crate) use self::local::LocalCache;

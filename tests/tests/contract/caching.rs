@@ -500,6 +500,50 @@ fn growth_that_fails_leaks_nothing() -> TestResult {
     Ok(())
 }
 
+/// Parts of free memory that the driver does not map elsewhere are neither lost nor used twice.
+#[test]
+fn memory_that_cannot_move_is_not_lost() -> TestResult {
+    const PART: usize = 4 << 20;
+    for function in [
+        Function::cuMemUnmap,
+        Function::cuMemMap,
+        Function::cuMemSetAccess,
+    ] {
+        on_simulator(Config::new(), |test, simulator| -> TestResult {
+            let stream = test.stream();
+            let live = simulator.live_handles();
+            let options = CachingOptions::new().with_cache(true).with_segment_bytes(1);
+            let resource = CachingResource::with_options(&test.context(), &options)?;
+            let blocks = (0..16).map(|_| Block::new(&resource, &stream, PART));
+            let (freed, kept): (Vec<_>, Vec<_>) =
+                blocks.enumerate().partition(|(index, _)| index % 4 < 2);
+            drop(freed);
+            stream.synchronize()?;
+            simulator.inject(Fault::on(function).returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY));
+            let large = Block::new(&resource, &stream, 8 * PART);
+            large.fill(1);
+            for (_, block) in &kept {
+                block.fill(2);
+            }
+            stream.synchronize()?;
+            let statistics = resource.statistics();
+            assert_eq!(statistics.live_bytes(), 16 * PART as u64, "{function:?}");
+            assert_eq!(
+                statistics.reserved_bytes,
+                statistics.live_bytes() + statistics.free_bytes,
+                "{function:?}"
+            );
+            drop((large, kept));
+            resource.trim(&stream, 0)?;
+            assert_eq!(resource.statistics().reserved_bytes, 0, "{function:?}");
+            drop(resource);
+            assert_eq!(simulator.live_handles(), live, "{function:?}");
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
 #[simulator_test]
 fn trim_that_fails_keeps_what_is_still_mapped(
     test: &TestDriver,

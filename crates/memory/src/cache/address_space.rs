@@ -27,9 +27,22 @@ pub(crate) struct Gap {
     pub(crate) available: u64,
 }
 
-/// The maximum size of a part in bytes. Memory moves in whole parts: with smaller ones, less of it stays between allocations
-/// in use, and with larger ones, it is mapped with fewer driver calls.
-pub(crate) const MAX_PART: u64 = 4 << 20;
+/// The size of the first parts in bytes, and of all parts of less than 8 GiB.
+const MIN_PART: u64 = 4 << 20;
+/// The maximum size of a part in bytes.
+const MAX_PART: u64 = 64 << 20;
+/// The approximate number of parts for which larger parts are created.
+const PARTS: u64 = 2048;
+
+/// Returns the size of new parts in bytes, when the parts have `reserved_bytes` bytes in all.
+///
+/// Memory moves in whole parts, each of which takes a driver call. With smaller ones, less of it stays between allocations in use.
+/// What stays there is a constant fraction of the memory if parts grow with it.
+pub(crate) fn part_bytes(reserved_bytes: u64) -> u64 {
+    (reserved_bytes / PARTS)
+        .next_power_of_two()
+        .clamp(MIN_PART, MAX_PART)
+}
 
 impl<M> AddressSpace<M> {
     /// Creates an address space without memory.
@@ -94,6 +107,21 @@ impl<M> AddressSpace<M> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn large_memory_has_few_parts() {
+        let mut reserved = 0;
+        let mut count = 0;
+        while reserved < 140 << 30 {
+            reserved += part_bytes(reserved);
+            count += 1;
+        }
+        assert!(count < 4 * PARTS, "{count}");
+        assert_eq!(part_bytes(0), MIN_PART);
+        assert_eq!(part_bytes(8 << 30), MIN_PART);
+        assert_eq!(part_bytes(16 << 30), 2 * MIN_PART);
+        assert_eq!(part_bytes(1 << 50), MAX_PART);
+    }
 
     /// The gap with the most free memory in front of it is filled, if it is long enough.
     #[test]

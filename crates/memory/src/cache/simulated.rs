@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::address_space::{AddressSpace, Gap, MAX_PART, Part};
+use super::address_space::{AddressSpace, Gap, Part, part_bytes};
 use super::heap::{Heap, Segment, StreamId};
 use super::size_class::{BlockSize, GRANULE, SizeClass};
 use super::thread_cache::ThreadCache;
@@ -143,6 +143,7 @@ impl SimulatedCache {
         else {
             unreachable!("the range has more addresses than any log has memory");
         };
+        let part = part_bytes(self.reserved_bytes);
         let moved = self.heap.remove_free_segments(needed, available, start);
         let mut added = Vec::new();
         let mut end = start;
@@ -159,7 +160,7 @@ impl SimulatedCache {
         };
         self.reserved_bytes += new;
         while new > 0 {
-            let length = new.min(MAX_PART);
+            let length = new.min(part);
             added.push(length);
             new -= length;
         }

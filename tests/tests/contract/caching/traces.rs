@@ -36,9 +36,19 @@ fn traces_reserve_little_more_than_they_use(test: &TestDriver) -> TestResult {
             replay.peak_bytes,
         );
         // The model of the resource.
-        let samples = log.simulate_caching(32 << 20);
-        let simulated = samples.iter().map(|sample| sample.reserved_bytes).max();
-        assert_reserved(&path, simulated.unwrap_or_default(), replay.peak_bytes);
+        for scale in [1, 4, 16] {
+            let mut events = log.events().to_vec();
+            for event in &mut events {
+                event.bytes *= scale;
+            }
+            let samples = AllocationLog::new(events).simulate_caching(32 << 20);
+            let simulated = samples.iter().map(|sample| sample.reserved_bytes).max();
+            assert_reserved(
+                &path,
+                simulated.unwrap_or_default(),
+                replay.peak_bytes * scale as u64,
+            );
+        }
     }
     Ok(())
 }
@@ -65,6 +75,38 @@ fn traces_do_not_wait(test: &TestDriver, simulator: &Simulator) -> TestResult {
         let after = WAITS.map(|function| simulator.calls(function));
         assert_eq!(before, after, "{}", path.display());
     }
+    Ok(())
+}
+
+/// Free memory that is mapped again takes a call for each part, and few others: adjacent parts are unmapped together, and get
+/// access together.
+#[simulator_test]
+fn fragmented_memory_is_mapped_again_by_few_calls(
+    test: &TestDriver,
+    simulator: &Simulator,
+) -> TestResult {
+    const FUNCTIONS: [Function; 4] = [
+        Function::cuMemMap,
+        Function::cuMemUnmap,
+        Function::cuMemSetAccess,
+        Function::cuMemCreate,
+    ];
+    let mut total = [0; FUNCTIONS.len()];
+    for path in traces()? {
+        let log: AllocationLog = fs::read_to_string(&path)?.parse()?;
+        let resource = caching(test)?;
+        log.replay(&resource, &test.context())?;
+        test.context().synchronize()?;
+        let before = FUNCTIONS.map(|function| simulator.calls(function));
+        log.replay(&resource, &test.context())?;
+        for (index, function) in FUNCTIONS.into_iter().enumerate() {
+            total[index] += simulator.calls(function) - before[index];
+        }
+    }
+    let [maps, unmaps, accesses, creations] = total;
+    assert!(maps > 10 * creations, "{maps} {creations}");
+    assert!(unmaps * 6 < maps, "{unmaps} of {maps}");
+    assert!(accesses * 20 < maps, "{accesses} of {maps}");
     Ok(())
 }
 

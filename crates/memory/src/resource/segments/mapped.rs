@@ -8,14 +8,15 @@ use curium_driver::sys::{
 };
 use curium_driver::{Context, Device, Error, Result, call};
 
-use crate::cache::{AddressSpace, CentralHeap, Gap, MAX_PART, Part, Segment};
+use crate::cache::{AddressSpace, CentralHeap, Gap, Part, Segment, part_bytes};
 use crate::resource::segment_change::{SegmentChangeKind, SegmentChanges};
 
 /// A reserved virtual address range. The parts that are mapped to physical memory are its segments. A part mapped
 /// directly after free memory extends that memory in place.
 ///
 /// Free memory between allocations in use is fragmented: together it may suffice for an allocation, but no range of it does.
-/// Its parts are then mapped again, one after the other, before physical memory is created.
+/// Its parts are then mapped again, one after the other, before physical memory is created. Adjacent parts are unmapped by one
+/// call, and one call gives access to all parts that are mapped.
 pub(in crate::resource) struct Mapped {
     /// Keeps the context of the device alive.
     context: Context,
@@ -73,7 +74,8 @@ impl Mapped {
             Error::refused_memory(bytes, Some(range), None)
         })?;
         let step = step.min(available).next_multiple_of(self.granularity);
-        let part = MAX_PART.next_multiple_of(self.granularity);
+        let reserved = heap.with(|heap| heap.reserved_bytes());
+        let part = part_bytes(reserved).next_multiple_of(self.granularity);
         let mut end = self.move_free(start, needed, available, heap, changes);
         let has_moved = end > start;
         let needed_end = start + needed;
@@ -82,10 +84,11 @@ impl Mapped {
         } else {
             (start + step.min(available)).max(needed_end)
         };
-        let mut new: Vec<(Segment, _)> = Vec::new();
+        let new_start = end;
+        let mut new = Vec::new();
         while end < wanted_end {
             let length = part.min(wanted_end - end);
-            match self.map_new(end, length) {
+            match self.create(end, length) {
                 Ok(memory) => new.push((Segment { start: end, length }, memory)),
                 Err(error) if error.is_out_of_memory() && end >= needed_end => {
                     // Memory is scarce: the rest of the step is left to others.
@@ -96,6 +99,10 @@ impl Mapped {
                 Err(error) => return self.undo(new).and(Err(error)),
             }
             end += length;
+        }
+        let new_end = new.last().map_or(new_start, |(segment, _)| segment.end());
+        if let Err(error) = self.allow(new_start, new_end) {
+            return self.undo(new).and(Err(error));
         }
         for (segment, memory) in new {
             self.insert(segment, memory, heap, changes);
@@ -115,24 +122,40 @@ impl Mapped {
     ) -> u64 {
         let free = heap.with(|heap| heap.remove_free_segments(needed, available, start));
         let mut end = start;
-        for segment in free {
-            if let Err(error) = self.unmap(segment.start, segment.length) {
+        let mut moved = Vec::new();
+        for run in free.chunk_by(|left, right| left.end() == right.start) {
+            let length = run.iter().map(|segment| segment.length).sum();
+            if let Err(error) = self.unmap(run[0].start, length) {
                 report(&error);
-                heap.with(|heap| heap.add_segment(segment));
-                continue;
-            }
-            changes.record(SegmentChangeKind::Unmap, segment);
-            let Some(Part { length, memory }) = self.addresses.remove(segment.start) else {
-                continue;
-            };
-            match self.map(end, length, memory) {
-                Ok(memory) => {
-                    let moved = Segment { start: end, length };
-                    self.insert(moved, memory, heap, changes);
-                    end = moved.end();
+                for segment in run {
+                    heap.with(|heap| heap.add_segment(*segment));
                 }
-                Err(error) => report(&error),
+                continue;
             }
+            for segment in run {
+                changes.record(SegmentChangeKind::Unmap, *segment);
+                let Some(Part { length, memory }) = self.addresses.remove(segment.start) else {
+                    continue;
+                };
+                match self.map(end, length, memory) {
+                    Ok(()) => {
+                        let segment = Segment { start: end, length };
+                        end = segment.end();
+                        moved.push((segment, memory));
+                    }
+                    Err(error) => report(&error),
+                }
+            }
+        }
+        if let Err(error) = self.allow(start, end) {
+            report(&error);
+            if let Err(error) = self.undo(moved) {
+                report(&error);
+            }
+            return start;
+        }
+        for (segment, memory) in moved {
+            self.insert(segment, memory, heap, changes);
         }
         end
     }
@@ -151,9 +174,10 @@ impl Mapped {
         heap.with(|heap| heap.add_segment(segment));
     }
 
-    /// Unmaps and releases new memory, after mapping more has failed.
-    fn undo(&self, new: Vec<(Segment, CUmemGenericAllocationHandle)>) -> Result<()> {
-        new.into_iter()
+    /// Unmaps and releases memory that the heap does not have, after a later call has failed.
+    fn undo(&self, mapped: Vec<(Segment, CUmemGenericAllocationHandle)>) -> Result<()> {
+        mapped
+            .into_iter()
             .map(|(segment, memory)| {
                 self.unmap(segment.start, segment.length)
                     .and(self.release(memory))
@@ -192,8 +216,8 @@ impl Mapped {
         }
     }
 
-    /// Maps new physical memory into the reserved range.
-    fn map_new(&self, start: u64, length: u64) -> Result<CUmemGenericAllocationHandle> {
+    /// Maps new physical memory into the reserved range, without access.
+    fn create(&self, start: u64, length: u64) -> Result<CUmemGenericAllocationHandle> {
         let properties = properties(self.context.device());
         let driver = self.context.driver();
         let mut memory: CUmemGenericAllocationHandle = 0;
@@ -202,42 +226,38 @@ impl Mapped {
             call!(driver, cuMemCreate(&raw mut memory, length as usize, &raw const properties, 0) creates memory)
         };
         created.map_err(|error| error.about(format!("{length} bytes")))?;
-        self.map(start, length, memory)
+        self.map(start, length, memory)?;
+        Ok(memory)
     }
 
-    /// Maps physical memory into the reserved range, or releases it.
-    fn map(
-        &self,
-        start: u64,
-        length: u64,
-        memory: CUmemGenericAllocationHandle,
-    ) -> Result<CUmemGenericAllocationHandle> {
+    /// Maps physical memory into the reserved range, without access, or releases it.
+    fn map(&self, start: u64, length: u64, memory: CUmemGenericAllocationHandle) -> Result<()> {
         let driver = self.context.driver();
         // SAFETY: the addresses belong to the reserved range, nothing is mapped there, and the memory is mapped nowhere and of
         // this length.
         let mapped = unsafe { call!(driver, cuMemMap(start, length as usize, 0, memory, 0)) };
-        if let Err(error) = mapped {
-            return self.release(memory).and(Err(error));
-        }
-        let access = access(self.context.device());
-        // SAFETY: the addresses are mapped, and `access` is one descriptor.
-        let allowed = unsafe {
-            call!(
-                driver,
-                cuMemSetAccess(start, length as usize, &raw const access, 1)
-            )
-        };
-        if let Err(error) = allowed {
-            return self
-                .unmap(start, length)
-                .and(self.release(memory))
-                .and(Err(error));
-        }
-        Ok(memory)
+        mapped.or_else(|error| self.release(memory).and(Err(error)))
     }
 
+    /// Gives the device access to the mappings from `start` to `end`, which may be none. One call serves all of
+    /// them.
+    fn allow(&self, start: u64, end: u64) -> Result<()> {
+        if start == end {
+            return Ok(());
+        }
+        let access = access(self.context.device());
+        // SAFETY: all of the addresses are mapped, and `access` is one descriptor.
+        unsafe {
+            call!(
+                self.context.driver(),
+                cuMemSetAccess(start, (end - start) as usize, &raw const access, 1)
+            )
+        }
+    }
+
+    /// Unmaps a range that consists of whole mappings.
     fn unmap(&self, start: u64, length: u64) -> Result<()> {
-        // SAFETY: exactly this range was mapped, and no work accesses it.
+        // SAFETY: the range consists of whole mappings, and no work accesses it.
         unsafe { call!(self.context.driver(), cuMemUnmap(start, length as usize)) }
     }
 
