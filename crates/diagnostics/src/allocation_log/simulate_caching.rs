@@ -33,19 +33,39 @@ impl AllocationLog {
     /// for a single thread and independent streams. Returns the state after each event.
     #[must_use]
     pub fn simulate_caching(&self, segment_bytes: usize) -> Vec<CacheSample> {
-        let mut simulation = Simulation {
-            cache: SimulatedCache::new(segment_bytes),
-            live: HashMap::new(),
-            sample: CacheSample::default(),
-        };
+        let mut simulation = Simulation::new(SimulatedCache::new(segment_bytes));
         self.events
             .iter()
             .map(|event| simulation.play(event))
             .collect()
     }
+
+    /// Estimates the memory that a [private pool](curium_memory::CachingResource::private_pool) with a minimum segment size of
+    /// `segment_bytes` bytes reserves for a capture that allocates as this log does, from one thread. Several graphs that are
+    /// captured into one pool need what the log of all of them needs.
+    ///
+    /// Record the log with an [`AllocationRecorder`](crate::AllocationRecorder) while the closure runs without a capture, or on the
+    /// simulator. The estimate is greater than the peak of the memory in use, since the pool reuses memory only on the stream
+    /// that freed it. It does not contain the memory that the driver uses for the graph itself.
+    #[must_use]
+    pub fn estimate_private_pool(&self, segment_bytes: usize) -> u64 {
+        let mut simulation = Simulation::new(SimulatedCache::private_pool(segment_bytes));
+        for event in &self.events {
+            simulation.play(event);
+        }
+        simulation.sample.reserved_bytes
+    }
 }
 
 impl Simulation {
+    fn new(cache: SimulatedCache) -> Self {
+        Self {
+            cache,
+            live: HashMap::new(),
+            sample: CacheSample::default(),
+        }
+    }
+
     fn play(&mut self, event: &AllocationEvent) -> CacheSample {
         match event.kind {
             EventKind::Allocate if event.bytes != 0 => self.allocate(event),
@@ -116,5 +136,22 @@ mod tests {
                 .map(|sample| (sample.live_bytes, sample.reserved_bytes)),
             Some((0, 8 * mib))
         );
+    }
+    /// A private pool keeps memory for the stream that freed it.
+    #[test]
+    fn private_pool_needs_memory_for_each_stream() -> Result<(), super::super::ParseLogError> {
+        let mib: usize = 1 << 20;
+        let mut text = String::from("curium allocation log 1\n");
+        for stream in [1, 2, 1, 2] {
+            for event in ["allocate", "free"] {
+                text.push_str(&format!("1 {event} 0x1000 {} 256 {stream}\n", 8 * mib));
+            }
+        }
+        let log: AllocationLog = text.parse()?;
+        assert_eq!(log.estimate_private_pool(2 << 20), 16 * mib as u64);
+        let samples = log.simulate_caching(2 << 20);
+        let shared = samples.last().map(|sample| sample.reserved_bytes);
+        assert_eq!(shared, Some(8 * mib as u64));
+        Ok(())
     }
 }

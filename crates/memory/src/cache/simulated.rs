@@ -17,6 +17,8 @@ pub struct SimulatedCache {
     caches: HashMap<StreamId, ThreadCache>,
     /// The minimum size of a segment in bytes.
     step: u64,
+    /// `true` if memory is available only to the stream that freed it.
+    is_private: bool,
     reserved_bytes: u64,
 }
 
@@ -48,7 +50,18 @@ impl SimulatedCache {
             step: (segment_bytes as u64)
                 .next_multiple_of(GRANULE)
                 .max(GRANULE),
+            is_private: false,
             reserved_bytes: 0,
+        }
+    }
+
+    /// Creates a simulation of a [private pool](crate::CachingResource::private_pool), in which memory is available only to
+    /// the stream that freed it.
+    #[must_use]
+    pub fn private_pool(segment_bytes: usize) -> Self {
+        Self {
+            is_private: true,
+            ..Self::new(segment_bytes)
         }
     }
 
@@ -92,8 +105,12 @@ impl SimulatedCache {
         for (stream, cache) in &mut self.caches {
             cache.drain(|size, address| self.heap.free(*stream, size, address));
         }
-        for (stream, epoch) in self.heap.begin_epochs() {
-            self.heap.release(stream, epoch);
+        if self.is_private {
+            self.heap.coalesce_all();
+        } else {
+            for (stream, epoch) in self.heap.begin_epochs() {
+                self.heap.release(stream, epoch);
+            }
         }
         loop {
             if let Some(address) = self.take(stream, size, alignment) {

@@ -8,7 +8,7 @@ use std::thread;
 
 use curium_diagnostics::AllocationLog;
 use curium_driver::{Call, Function, Stream, observe_calls};
-use curium_memory::{CachingResource, DeviceBuffer};
+use curium_memory::{CachingOptions, CachingResource, DeviceBuffer};
 use curium_sim::Simulator;
 use curium_tests::{TestDriver, TestResult, driver_test, simulator_test};
 
@@ -49,6 +49,23 @@ fn traces_reserve_little_more_than_they_use(test: &TestDriver) -> TestResult {
                 replay.peak_bytes * scale as u64,
             );
         }
+    }
+    Ok(())
+}
+
+/// A private pool reserves as much for a capture as is estimated from the log of a run without a capture.
+#[driver_test]
+fn private_pool_reserves_its_estimate(test: &TestDriver) -> TestResult {
+    let segment_bytes = CachingOptions::new().segment_bytes;
+    for path in traces()? {
+        let log: AllocationLog = fs::read_to_string(&path)?.parse()?;
+        let pool = caching(test)?.private_pool()?;
+        log.replay(&pool, &test.context())?;
+        assert_eq!(
+            pool.statistics().reserved_bytes,
+            log.estimate_private_pool(segment_bytes),
+            "{path:?}"
+        );
     }
     Ok(())
 }
