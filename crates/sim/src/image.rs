@@ -36,12 +36,7 @@ pub(crate) struct Refusal {
 impl Code {
     /// Compiles PTX. The result depends on nothing but the text and the settings.
     pub(crate) fn compile(text: &str, settings: Settings) -> std::result::Result<Self, Refusal> {
-        if !begins_with_version(text) {
-            return Err(Refusal::new(
-                CUresult::CUDA_ERROR_INVALID_IMAGE,
-                "the image is neither PTX nor a binary",
-            ));
-        }
+        expect_version(text)?;
         let module = parse_ptx(text, settings.newest_ptx, settings.compute_capability)?;
         let checking = Checking::nothing()
             .with_races(settings.race_checks)
@@ -177,8 +172,15 @@ pub(crate) unsafe fn text_at<'a>(image: *const u8) -> std::result::Result<&'a st
     })
 }
 
-/// Returns `true` if a text is PTX, which begins with its version after comments.
-fn begins_with_version(text: &str) -> bool {
+/// Checks that a text is PTX, which begins with its version after comments.
+pub(crate) fn expect_version(text: &str) -> std::result::Result<(), Refusal> {
     let first = Scanner::new(text).next();
-    first.is_some_and(|token| token.is_directive("version"))
+    if first.is_some_and(|token| token.is_directive("version")) {
+        Ok(())
+    } else {
+        Err(Refusal::new(
+            CUresult::CUDA_ERROR_INVALID_IMAGE,
+            "the image is neither PTX nor a binary",
+        ))
+    }
 }

@@ -135,10 +135,10 @@ fn compare(
         if simulator.outcome == gpu.outcome {
             continue;
         }
-        let reason = rules
+        let rule = rules
             .iter()
-            .find(|rule| rule.covers(simulator, &gpu.outcome))
-            .map(|rule| rule.reason);
+            .find(|rule| rule.covers(simulator, &gpu.outcome));
+        let reason = rule.map(|rule| rule.reason);
         let group = Group {
             function: simulator.function().to_owned(),
             notes: simulator.notes.clone(),
@@ -167,7 +167,8 @@ fn compare(
         }
         is_first = false;
         // All later calls of one process fail, and none of the other.
-        if [simulator, gpu].iter().any(|entry| entry.ends_device()) {
+        let ends_device = [simulator, gpu].iter().any(|entry| entry.ends_device());
+        if ends_device || rule.is_some_and(|rule| rule.ends_comparison) {
             break;
         }
     }
@@ -182,6 +183,8 @@ struct Rule {
     simulator: &'static str,
     gpu: &'static str,
     reason: &'static str,
+    /// `true` if the drivers are in different states afterwards, so that the rest of the sequence is not compared.
+    ends_comparison: bool,
 }
 
 impl Rule {
@@ -207,8 +210,12 @@ fn rules() -> Result<Vec<Rule>> {
             continue;
         }
         let fields: Vec<&str> = line.split('|').map(str::trim).collect();
+        let (fields, ends_comparison) = match fields.split_last() {
+            Some((&"end", fields)) => (fields, true),
+            _ => (&fields[..], false),
+        };
         let [calls, notes, simulator, gpu, reason] = fields[..] else {
-            anyhow::bail!("expected.txt: a line has five fields: {line}");
+            anyhow::bail!("expected.txt: a line has five fields, and may end with `end`: {line}");
         };
         rules.push(Rule {
             calls: calls.split(", ").collect(),
@@ -216,6 +223,7 @@ fn rules() -> Result<Vec<Rule>> {
             simulator,
             gpu,
             reason,
+            ends_comparison,
         });
     }
     Ok(rules)

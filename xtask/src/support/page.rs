@@ -1,6 +1,5 @@
 //! The text of the page.
 
-
 use super::area::Area;
 use super::reasons::Section;
 use super::scan::Wrapping;

@@ -62,7 +62,7 @@ impl Event {
     ///
     /// # Errors
     ///
-    /// As for [`Event::record`]; `CUDA_ERROR_INVALID_VALUE` for flags that do not apply.
+    /// As for [`Event::record`]; `CUDA_ERROR_ILLEGAL_STATE` for [`RecordFlags::EXTERNAL`] outside a capture.
     #[doc(alias = "cuEventRecordWithFlags")]
     #[doc(alias = "cudaEventRecordWithFlags")]
     #[inline]

@@ -52,6 +52,7 @@ impl Call<'_> {
         let mut state = self.lock();
         let id = Id::from(array);
         let array = *state.textures.array(id)?;
+        state.check_potentially_unsafe_call()?;
         if array.is_level {
             return Err(CUresult::CUDA_ERROR_INVALID_HANDLE);
         }

@@ -45,12 +45,14 @@ impl Call<'_> {
         if !matches!(element, 4 | 8 | 16) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        let row = (width as u64).checked_next_multiple_of(PITCH);
+        let row = (width as u64)
+            .checked_next_multiple_of(PITCH)
+            .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         let size = row
-            .and_then(|row| row.checked_mul(height as u64))
+            .checked_mul(height as u64)
             .ok_or(CUresult::CUDA_ERROR_OUT_OF_MEMORY)?;
         self.cuMemAlloc_v2(address, size as usize)?;
-        output.write(width.next_multiple_of(PITCH as usize))
+        output.write(row as usize)
     }
 
     /// Waits for the device, as on hardware.

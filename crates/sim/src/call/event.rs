@@ -62,8 +62,11 @@ impl Call<'_> {
         let stream = state.working_stream(stream)?;
         let (id, context) = state.event(event).map(|(id, event)| (id, event.context))?;
         let is_capturing = state.captures.is_capturing(stream);
-        if flags > EXTERNAL || (flags == EXTERNAL && !is_capturing) {
+        if flags > EXTERNAL {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        if flags == EXTERNAL && !is_capturing {
+            return Err(CUresult::CUDA_ERROR_ILLEGAL_STATE);
         }
         if !is_capturing {
             return state.record_after(event, stream, &[]);

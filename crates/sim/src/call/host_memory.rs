@@ -127,11 +127,11 @@ impl Call<'_> {
 
     pub(crate) fn cuMemHostUnregister(&self, memory: Pointer<c_void>) -> Result {
         let address = memory.required()?.address();
-        self.current_owner()?;
         let allocation = self
             .memory()
             .find(address)
             .ok_or(CUresult::CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED)?;
+        self.current_owner()?;
         match allocation.purpose {
             Purpose::Registered { .. } => {}
             Purpose::Pinned { .. } => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
@@ -155,6 +155,7 @@ impl Call<'_> {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         let owner = self.current_owner()?;
+        self.lock().check_potentially_unsafe_call()?;
         let memory = self
             .memory()
             .allocate_on_host(size as u64, owner, Purpose::Managed)?

@@ -21,6 +21,9 @@ impl Call<'_> {
         address: CUdeviceptr,
     ) -> Result {
         let output = handle.required()?;
+        if address == 0 {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
         self.current_owner()?;
         let allocation = self
             .memory()

@@ -10,7 +10,7 @@ use crate::call::Call;
 use crate::call::module::read_image;
 use crate::handle::Id;
 use crate::image::jit::JitOptions;
-use crate::image::{Refusal, linked};
+use crate::image::{Refusal, expect_version, linked};
 use crate::link::runtime::{self, PTX};
 use crate::link::symbols::Symbols;
 use crate::link::{EMPTY_MODULE, Link, Logs, is_elf, merge};
@@ -87,7 +87,13 @@ impl Call<'_> {
             | CUjitInputType::CU_JIT_INPUT_CUBIN
             | CUjitInputType::CU_JIT_INPUT_FATBINARY => {
                 // SAFETY: by the contract of the C function, the data is PTX, which is NUL-terminated text, or a binary.
-                unsafe { self.image_text(data.as_ptr().cast_const().cast()) }
+                let text = unsafe { self.image_text(data.as_ptr().cast_const().cast()) };
+                text.and_then(|text| {
+                    if kind == CUjitInputType::CU_JIT_INPUT_FATBINARY {
+                        expect_version(&text)?;
+                    }
+                    Ok(text)
+                })
             }
             CUjitInputType(kind) if kind < CUjitInputType::CU_JIT_NUM_INPUT_TYPES.0 => {
                 let log = "the simulator links PTX, fat binaries with PTX, and images that it linked itself";

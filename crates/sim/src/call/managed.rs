@@ -190,6 +190,7 @@ impl Call<'_> {
                 page_location(location.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?),
                 stream,
             )
+            .map_err(as_invalid_value)
         })
     }
 

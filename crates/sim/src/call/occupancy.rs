@@ -49,6 +49,7 @@ impl Call<'_> {
         dynamic_shared: usize,
         flags: u32,
     ) -> Result {
+        self.require_current()?;
         check_flags(flags)?;
         self.cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, block, dynamic_shared)
     }

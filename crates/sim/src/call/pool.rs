@@ -14,6 +14,7 @@ use curium_sys::{
 use crate::activity::MemoryChange;
 use crate::argument::{ConstPointer, Pointer};
 use crate::call::Call;
+use crate::call::managed::as_invalid_value;
 use crate::context::stream::Stream;
 use crate::driver::locked::Locked;
 use crate::driver::pool::PoolLocation;
@@ -138,12 +139,13 @@ impl Call<'_> {
             is_managed,
         } = self
             .devices()
-            .pool_location(&properties.location, properties.allocType)?;
+            .pool_location(&properties.location, properties.allocType)
+            .map_err(as_invalid_value)?;
         let handle_types = properties.handleTypes.0;
-        // As on hardware, host memory without a NUMA node is not shared.
+        // As on hardware, managed memory and host memory without a NUMA node are not shared.
         let is_shareable = location != Some(Location::Host);
-        let is_handle_type_invalid =
-            handle_types & !SUPPORTED_HANDLE_TYPES != 0 || (handle_types != 0 && !is_shareable);
+        let is_handle_type_invalid = handle_types & !SUPPORTED_HANDLE_TYPES != 0
+            || (handle_types != 0 && (!is_shareable || is_managed));
         let has_reserved_bytes = properties.reserved.iter().any(|byte| *byte != 0);
         if is_handle_type_invalid || has_reserved_bytes {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
@@ -330,8 +332,7 @@ impl Locked<'_> {
         }
         let owner = self.stream_owner(stream)?;
         if self.captures.is_capturing(stream) {
-            // Memory of a graph cannot be exported.
-            if driver.memory().pools().is_exportable(pool) {
+            if !driver.memory().pools().allows_graph_memory(pool) {
                 return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
             }
             let allocation = match self.recaptured_allocation(stream, size) {

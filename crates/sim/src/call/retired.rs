@@ -140,7 +140,7 @@ impl Call<'_> {
     /// Decrements the use count of the current context, and destroys it at 0.
     pub(crate) fn cuCtxDetach(&self, context: Pointer<CUctx_st>) -> Result {
         let (mut state, current) = self.enter_current()?;
-        let id = Id::from(context.required()?);
+        let id = Id::from(context);
         if id != current {
             return Err(CUresult::CUDA_ERROR_INVALID_CONTEXT);
         }
@@ -303,6 +303,7 @@ impl Call<'_> {
         flags: u32,
     ) -> Result {
         const FLAGS: u32 = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP;
+        self.require_current()?;
         self.cuMemHostRegister_v2(memory, size, flags & FLAGS)
     }
 

@@ -18,9 +18,9 @@ impl Call<'_> {
         attribute: CUstreamAttrID,
         value: Pointer<CUstreamAttrValue>,
     ) -> Result {
-        let output = value.required()?;
         let mut state = self.lock();
         let id = state.queried_stream(stream)?;
+        let output = value.required()?;
         let stream = state
             .streams
             .get(id)

@@ -3,8 +3,8 @@
 use curium_sys::{
     CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION, CU_TRSF_NORMALIZED_COORDINATES,
     CU_TRSF_READ_AS_INTEGER, CU_TRSF_SEAMLESS_CUBEMAP, CU_TRSF_SRGB, CUDA_RESOURCE_DESC,
-    CUDA_RESOURCE_VIEW_DESC, CUDA_TEXTURE_DESC, CUresourcetype, CUresult, CUsurfObject,
-    CUtexObject,
+    CUDA_RESOURCE_VIEW_DESC, CUDA_TEXTURE_DESC, CUresourceViewFormat, CUresourcetype, CUresult,
+    CUsurfObject, CUtexObject,
 };
 
 use crate::argument::{ConstPointer, Pointer};
@@ -48,7 +48,9 @@ impl Call<'_> {
             | CU_TRSF_SEAMLESS_CUBEMAP;
         let has_unknown_flags = resource.flags != 0 || description.flags & !KNOWN_FLAGS != 0;
         let modes = description.addressMode.iter().all(|mode| mode.0 <= 3);
+        let is_reserved_used = description.reserved.iter().any(|word| *word != 0);
         if has_unknown_flags
+            || is_reserved_used
             || !modes
             || description.filterMode.0 > 1
             || description.mipmapFilterMode.0 > 1
@@ -62,7 +64,8 @@ impl Call<'_> {
         } else {
             Some(view.read()?)
         };
-        if view.is_some_and(|view| view.width == 0) {
+        let last_format = CUresourceViewFormat::CU_RES_VIEW_FORMAT_UNSIGNED_BC7;
+        if view.is_some_and(|view| view.width == 0 || view.format.0 > last_format.0) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         let texture = Texture {
@@ -163,9 +166,9 @@ impl Locked<'_> {
         let is_valid = match resource.resType {
             CUresourcetype::CU_RESOURCE_TYPE_ARRAY => {
                 return resource_array(resource)
-                    .map_or(Err(CUresult::CUDA_ERROR_INVALID_VALUE), |id| {
-                        self.textures.array(id).map(|_| ())
-                    });
+                    .and_then(|id| self.textures.array(id).ok())
+                    .map(|_| ())
+                    .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE);
             }
             CUresourcetype::CU_RESOURCE_TYPE_MIPMAPPED_ARRAY => {
                 // SAFETY: the type selects this member, which the caller has initialized.

@@ -100,14 +100,12 @@ impl Call<'_> {
         handle: CUmemGenericAllocationHandle,
         flags: u64,
     ) -> Result {
-        if handle == 0 || size == 0 {
+        let is_aligned = address != 0 && address.is_multiple_of(GRANULARITY);
+        if handle == 0 || size == 0 || flags != 0 || !is_aligned {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         if offset != 0 {
             return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
-        }
-        if flags != 0 || !address.is_multiple_of(GRANULARITY) {
-            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         let whole = self.memory().mappings().physical_size(physical(handle))?;
         if size as u64 != whole {
@@ -120,7 +118,7 @@ impl Call<'_> {
 
     /// Unmaps memory. Queued work that accesses it later fails with an illegal address.
     pub(crate) fn cuMemUnmap(&self, address: CUdeviceptr, size: usize) -> Result {
-        // As on hardware, there may be nothing to unmap in a reservation, whatever the size.
+        // As on hardware, there may be nothing to unmap in a reservation, whatever the offset and the size.
         if size != 0 && self.memory().mappings().is_unmapped(address) {
             return Ok(());
         }
@@ -157,8 +155,9 @@ impl Call<'_> {
     ) -> Result {
         let output = flags.required()?;
         let location = location.read()?;
-        let last = CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT;
-        if location.type_.0 > last.0 {
+        // As on hardware, the node of the calling thread is no location of a mapping.
+        let unknown = CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT;
+        if location.type_.0 >= unknown.0 {
             return Err(CUresult::CUDA_ERROR_INVALID_DEVICE);
         }
         let location = self.devices().location(&location)?;
@@ -209,7 +208,8 @@ impl Call<'_> {
 impl Call<'_> {
     /// Returns the checked properties of a physical allocation.
     fn properties(&self, raw: &CUmemAllocationProp) -> Result<Properties> {
-        if raw.type_ != CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED {
+        let is_reserved_used = raw.allocFlags.reserved.iter().any(|byte| *byte != 0);
+        if raw.type_ != CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED || is_reserved_used {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         let location = self.devices().location(&raw.location)?;

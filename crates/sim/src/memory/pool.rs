@@ -211,13 +211,12 @@ impl Pools<'_> {
             .inspect_err(|_| self.memory.write().discharge(&owner, &purpose, size))
     }
 
-    /// Returns `true` if memory of a pool can be exported to other processes.
-    pub(crate) fn is_exportable(&self, pool: Id<Pool>) -> bool {
-        self.memory
-            .read()
-            .pools
-            .get(pool)
-            .is_some_and(|pool| pool.handle_types != 0)
+    /// Returns `true` if a graph can allocate memory from a pool: it can neither be exported to other processes nor be the host's.
+    pub(crate) fn allows_graph_memory(&self, pool: Id<Pool>) -> bool {
+        self.memory.read().pools.get(pool).is_some_and(|pool| {
+            let is_on_host = matches!(pool.location, Some(Location::Host | Location::HostNuma(_)));
+            pool.handle_types == 0 && !is_on_host
+        })
     }
 
     /// Returns `true` if a pool was exported to other processes: its memory can be, too.

@@ -376,7 +376,7 @@ impl Mappings<'_> {
     pub(crate) fn is_unmapped(&self, address: u64) -> bool {
         let records = self.memory.read();
         let is_reserved = records.virtual_memory.reservation(address, 1).is_some();
-        is_reserved && address.is_multiple_of(GRANULARITY) && records.find(address).is_none()
+        is_reserved && records.find(address).is_none()
     }
 
     /// Removes all mappings of a range, none of which extends beyond it.

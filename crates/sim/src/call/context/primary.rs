@@ -81,7 +81,12 @@ impl Call<'_> {
         Ok(())
     }
 
+    /// Succeeds for a context that is not active, unlike the second version.
     pub(crate) fn cuDevicePrimaryCtxRelease(&self, device: CUdevice) -> Result {
+        let ordinal = self.devices().device(device)?;
+        if self.lock().primary(ordinal).is_none() {
+            return Ok(());
+        }
         self.cuDevicePrimaryCtxRelease_v2(device)
     }
 

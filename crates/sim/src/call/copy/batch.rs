@@ -144,6 +144,9 @@ impl Call<'_> {
     /// Checks that a stream does not capture, since a batch cannot be a node. As on hardware, the capture is not invalidated.
     fn expect_no_capture(&self, stream: Pointer<CUstream_st>) -> Result {
         if self.captures(stream)? {
+            let mut state = self.lock();
+            let stream = state.stream(stream)?;
+            state.captures.expect_valid_capture(stream)?;
             Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)
         } else {
             Ok(())

@@ -38,6 +38,13 @@ impl Call<'_> {
         let mut state = self.lock();
         let (id, kernel) = state.graphs.kernel_node(node)?;
         check(attribute)?;
+        // SAFETY: this attribute's value is a number, for which any bytes are valid.
+        let carveout = unsafe { value.sharedMemCarveout };
+        if attribute == Attribute::CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT
+            && carveout > 100
+        {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
         let mut attributes = kernel.attributes.clone();
         attributes.set(attribute, value);
         let content = self.devices().with_attributes(kernel, attributes)?;

@@ -76,6 +76,9 @@ impl Call<'_> {
         graph: Pointer<CUgraph_st>,
         params: Pointer<CUDA_GRAPH_INSTANTIATE_PARAMS>,
     ) -> Result {
+        if self.is_initialized() {
+            self.require_current()?;
+        }
         graph.required()?;
         let mut described = params.read()?;
         let mut failing = std::ptr::null_mut();

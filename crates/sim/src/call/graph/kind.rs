@@ -98,8 +98,7 @@ macro_rules! kinds {
                     $($context: Pointer<CUctx_st>,)?
                 ) -> Result {
                     let mut state = self.lock();
-                    state.graphs.executable(executable)?;
-                    state.graphs.node(node)?;
+                    state.graphs.step(executable, node)?;
                     $(state.valid_context(self.context_or_current($context)?)?;)?
                     let content = $remake(&mut state, described)?;
                     state.graphs.update(self, executable, node, content)

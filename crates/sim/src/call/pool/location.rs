@@ -79,18 +79,23 @@ impl Call<'_> {
         count: usize,
     ) -> Result {
         let id = self.pool(pool)?;
+        if rights.is_null() {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
         // SAFETY: by the contract of the C function, the array has `count` descriptions.
         let rights = unsafe { elements(rights.as_ptr(), count) }?;
-        let has_none = rights
-            .iter()
-            .any(|right| right.location.type_ == CUmemLocationType::CU_MEM_LOCATION_TYPE_NONE);
+        let has_unknown = rights.iter().any(|right| {
+            let last = CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT;
+            right.location.type_ == CUmemLocationType::CU_MEM_LOCATION_TYPE_NONE
+                || right.location.type_.0 > last.0
+        });
         let is_on_device = self
             .memory()
             .read()
             .pools
             .get(id)
             .is_some_and(|pool| pool.device().is_some());
-        if has_none && is_on_device {
+        if has_unknown && is_on_device {
             return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
         }
         let rights = self.access_rights(rights)?;

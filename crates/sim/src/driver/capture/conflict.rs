@@ -17,10 +17,10 @@ pub(crate) const UNSUPPORTED: CUresult = CUresult::CUDA_ERROR_STREAM_CAPTURE_UNS
 
 /// Calls that may wait for captured work: the modes of the capture and of the thread forbid them.
 const POTENTIALLY_UNSAFE: &[Function] = &[
-    Function::cuArrayDestroy,
     Function::cuDeviceSetMemPool,
     Function::cuGraphExecDestroy,
     Function::cuLibraryUnload,
+    Function::cuMemFree,
     Function::cuMemFreeHost,
     Function::cuMemFree_v2,
     Function::cuMemHostUnregister,
@@ -49,7 +49,6 @@ const POTENTIALLY_UNSAFE_IN_CONTEXT: &[Function] = &[
     Function::cuCtxSetLimit,
     Function::cuCtxSetSharedMemConfig,
     Function::cuMemAllocHost_v2,
-    Function::cuMemAllocManaged,
     Function::cuMemAllocPitch_v2,
     Function::cuMemAlloc_v2,
     Function::cuMemHostAlloc,
