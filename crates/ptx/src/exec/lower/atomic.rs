@@ -4,8 +4,8 @@ use super::address::{Target, scalar};
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
 use crate::exec::check::watch::AccessKind;
+use crate::exec::ops::access::atomic_handler::atomic_handler;
 use crate::exec::ops::atomic::run_wide_atomic;
-use crate::exec::ops::handler::atomic::atomic_handler;
 use crate::syntax::{Instruction, Modifier, Operand, Operation, ScalarType, Semantics};
 
 impl Lowerer<'_> {

@@ -1,5 +1,6 @@
 //! Loads, stores and atomics: address resolution, and transfers between registers and memory.
 
+pub(crate) mod atomic_handler;
 pub(crate) mod gather;
 pub(crate) mod local;
 pub(crate) mod pattern;

@@ -6,7 +6,6 @@
 //! made to compile quickly: most share a loop that calls the operation for each lane.
 
 mod arity;
-pub(crate) mod atomic;
 pub(crate) mod moves;
 pub(crate) mod narrow_rows;
 pub(crate) mod superinstruction;
