@@ -1,7 +1,7 @@
 //! The executor: a lowered program, and a launch of one of its kernels on host threads.
 //!
-//! [`lower`] turns a parsed module into a [`Program`]: for each function a flat list of decoded instructions, each with a handler and the
-//! rows of its operands. [`run`] executes a kernel. Worker threads run the blocks, a block is a loop over resumable warps, and a warp
+//! [`lower()`] turns a parsed module into a [`Program`]: for each function a flat list of decoded instructions, each with a handler and the
+//! rows of its operands. [`run()`] executes a kernel. Worker threads run the blocks, a block is a loop over resumable warps, and a warp
 //! executes each instruction for all lanes that have reached it.
 //!
 //! The generic address space has device memory below 2^48, and above it windows for shared, local and parameter memory and for functions.
