@@ -54,13 +54,13 @@ fn is_open(error: &io::Error) -> bool {
 mod tests {
     use super::*;
 
-    #[derive(Eq, PartialEq)]
+    #[derive(Clone, Copy, Eq, PartialEq)]
     enum Entry {
         OtherBytes,
         SameBytes,
     }
 
-    #[derive(Eq, PartialEq)]
+    #[derive(Clone, Copy, Eq, PartialEq)]
     enum System {
         ReplacesOpenFiles,
         RefusesOpenFiles,
