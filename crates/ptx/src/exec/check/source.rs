@@ -1,9 +1,9 @@
 //! Source lines of instructions, from the `.loc` directives of a module.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
-use std::{fmt, fs};
+use std::{env, fmt, fs};
 
 use super::name;
 
@@ -198,17 +198,28 @@ impl SourceFile {
     /// Returns the text of a line, from 1 on; empty if the file cannot be read.
     fn line(&self, number: u32) -> String {
         let lines = self.lines.get_or_init(|| {
-            let path = Path::new(&*self.path);
-            let is_source = fs::metadata(path)
-                .is_ok_and(|metadata| metadata.is_file() && metadata.len() <= MAX_FILE);
-            let text = is_source.then(|| fs::read_to_string(path).ok()).flatten();
-            let text = text.unwrap_or_default();
+            let package = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+            let text = read_source(Path::new(&*self.path), package.as_deref()).unwrap_or_default();
             text.lines().map(|line| line.trim().into()).collect()
         });
         let index = (number as usize).checked_sub(1);
         let line = index.and_then(|index| lines.get(index));
         line.map_or(String::new(), |line| shortened(line))
     }
+}
+
+/// Reads a source file. Relative paths begin at the package of the program, whose folder cargo sets when it runs the program from another
+/// one: kernels in Rust have such paths. Otherwise they begin at the current folder.
+fn read_source(path: &Path, package: Option<&Path>) -> Option<String> {
+    // Joining replaces the folder if the path is absolute.
+    let in_package = package.map(|folder| folder.join(path));
+    let candidates = in_package.into_iter().chain([path.to_owned()]);
+    candidates
+        .filter(|path| {
+            fs::metadata(path)
+                .is_ok_and(|metadata| metadata.is_file() && metadata.len() <= MAX_FILE)
+        })
+        .find_map(|path| fs::read_to_string(path).ok())
 }
 
 /// Returns the beginning of a long line.
@@ -276,5 +287,28 @@ impl fmt::Display for SourceLocation {
             write!(f, " in `{}`", name::demangled(&self.function))?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `cargo run` starts the program in the folder in which the user is.
+    #[test]
+    #[cfg_attr(miri, ignore = "reads files")]
+    fn relative_sources_are_found_in_the_package() {
+        let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let folder = Path::new("src/exec");
+        let file = Path::new("check/source.rs");
+        assert_eq!(read_source(file, None), None);
+        let text = read_source(file, Some(&package.join(folder)));
+        assert!(text.is_some_and(|text| text.starts_with("//! Source lines")));
+        let absolute = package.join(folder).join(file);
+        for other in [None, Some(Path::new("/no/such/folder"))] {
+            assert!(read_source(&absolute, other).is_some());
+            assert!(read_source(Path::new("src/exec/check/source.rs"), other).is_some());
+        }
+        assert_eq!(read_source(Path::new("src"), Some(package)), None);
     }
 }
