@@ -68,6 +68,7 @@ mod variables;
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 pub use error::{Diagnostic, Error, Result};
 pub use rewrite::Panics;
@@ -80,6 +81,9 @@ use toolchain::{DEVICE, Toolchain};
 
 /// The environment variable that selects what a build does.
 const MODE: &str = "CURIUM_KERNELS";
+
+/// The sources that this build script has compiled.
+static COMPILED: Mutex<Vec<Source>> = Mutex::new(Vec::new());
 
 /// The target of a build that sets none.
 const DEFAULT_TARGET: &str = "sm_80";
@@ -139,6 +143,17 @@ impl Kernels {
 
     /// A module of a package: `mod name { … }` or `mod name;` at the top level of `file`, such as `src/main.rs`. The path is relative to
     /// the package.
+    ///
+    /// A package may have several modules, each with its own call and its own name, which selects it in `include_kernels!`. Binaries,
+    /// examples and the library are separate crates: the module is in the file that includes it, or in the library, whose
+    /// `pub struct Kernels` the others use.
+    ///
+    /// ```no_run
+    /// # use curium_kernel_build::Kernels;
+    /// // in `main` of build.rs
+    /// Kernels::module("src/lib.rs", "kernels").compile();
+    /// Kernels::module("src/bin/sort.rs", "sort_kernels").compile();
+    /// ```
     pub fn module(file: impl Into<PathBuf>, name: &str) -> Self {
         Self::new(Source::Module {
             file: file.into(),
@@ -250,7 +265,7 @@ impl Kernels {
 
     /// Compiles the kernels in a build script, for `include_kernels!`. A module's name selects it there; a whole package is called `kernels`.
     ///
-    /// Errors appear when `include_kernels!` is compiled.
+    /// Errors appear when `include_kernels!` is compiled. Two sources of one name are an error of the build script.
     ///
     /// # Panics
     ///
@@ -265,6 +280,15 @@ impl Kernels {
         let out = variable("OUT_DIR");
         let package = variable("CARGO_MANIFEST_DIR");
         let name = self.source.name();
+        let mut compiled = COMPILED
+            .lock()
+            .expect("no call panics while it holds the lock");
+        if let Some(message) = self.source.conflict(&compiled) {
+            println_directive(&format!("cargo::error={message}"));
+            return;
+        }
+        compiled.push(self.source.clone());
+        drop(compiled);
         let options = Self {
             is_build_script: true,
             ..self.clone()

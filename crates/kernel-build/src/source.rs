@@ -1,7 +1,7 @@
 //! The Rust source of kernels: a module of a package, or a whole package.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fmt, fs};
 
 use syn::spanned::Spanned as _;
 
@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 pub(crate) const SOURCE: &str = "__source";
 
 /// The code that is compiled.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Source {
     /// `mod name { … }` or `mod name;` in `file`.
     Module { file: PathBuf, name: String },
@@ -51,6 +51,17 @@ impl Source {
         }
     }
 
+    /// Returns the error if another source of the package has the same name, by which `include_kernels!` selects it.
+    pub(crate) fn conflict(&self, compiled: &[Self]) -> Option<String> {
+        let other = compiled
+            .iter()
+            .find(|other| other.name() == self.name() && *other != self)?;
+        Some(format!(
+            "two modules of kernels are called `{}`: one is in {other}, the other in {self}; give one of them another name",
+            self.name()
+        ))
+    }
+
     /// Reads the source in the folder of a package, whose library is `library`.
     pub(crate) fn read(&self, package: &Path, library: Option<&Path>) -> Result<Root> {
         match self {
@@ -74,6 +85,16 @@ impl Source {
                     kernels,
                 })
             }
+        }
+    }
+}
+
+/// The position of the source in the package.
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Module { file, .. } => write!(f, "{}", file.display()),
+            Self::Package => f.write_str("the package's library"),
         }
     }
 }
@@ -336,6 +357,27 @@ mod tests {
             name: "kernels".to_owned(),
         };
         Ok(source.read(folder.path(), None)?)
+    }
+
+    /// The result of a source has its name: two sources of one name would replace each other's.
+    #[test]
+    fn two_sources_of_one_name_conflict() {
+        let module = |file: &str, name: &str| Source::Module {
+            file: PathBuf::from(file),
+            name: name.to_owned(),
+        };
+        let first = module("src/bin/a.rs", "kernels");
+        let compiled = [module("src/lib.rs", "other"), first.clone()];
+        assert_eq!(
+            module("src/bin/b.rs", "kernels").conflict(&compiled),
+            Some("two modules of kernels are called `kernels`: one is in src/bin/a.rs, the other in src/bin/b.rs; give one of them another name".to_owned())
+        );
+        let message = Source::Package.conflict(&compiled);
+        assert!(
+            message.is_some_and(|message| message.contains("the other in the package's library"))
+        );
+        assert_eq!(module("src/bin/b.rs", "sort").conflict(&compiled), None);
+        assert_eq!(first.conflict(&compiled), None);
     }
 
     /// A comment or a string with the text of a module is no module.

@@ -241,6 +241,36 @@ fn errors_appear_once() -> TestResult {
     Ok(())
 }
 
+/// Two modules of one name in one package: cargo reports both files, and compiles neither program.
+#[test]
+#[ignore = "builds a package with its build script; needs the toolchain's parts for kernels"]
+fn modules_of_one_name_are_an_error() -> TestResult {
+    let package = Package::new()?;
+    fs::create_dir(package.path("src/bin"))?;
+    fs::write(package.path("src/bin/other.rs"), MAIN)?;
+    let script = fs::read_to_string(package.path("build.rs"))?.replace(
+        "}\n",
+        "curium_kernel_build::Kernels::module(\"src/bin/other.rs\", \"kernels\").compile(); }\n",
+    );
+    fs::write(package.path("build.rs"), &script)?;
+    let errors = package.errors(&[])?;
+    let message = "error: app@0.1.0: two modules of kernels are called `kernels`: one is in src/main.rs, the other in src/bin/other.rs;";
+    assert!(errors.contains(message), "{errors}");
+
+    fs::write(
+        package.path("build.rs"),
+        script.replace("other.rs\", \"kernels", "other.rs\", \"others"),
+    )?;
+    let other = MAIN
+        .replace("mod kernels", "mod others")
+        .replace("!(\"kernels\")", "!(\"others\")");
+    fs::write(package.path("src/bin/other.rs"), other)?;
+    let output = package.cargo("check", &[])?;
+    let errors = String::from_utf8(output.stderr)?;
+    assert!(output.status.success(), "{errors}");
+    Ok(())
+}
+
 /// Writes the source, and returns how long cargo takes.
 fn time_check(package: &Package, main: &str) -> Result<Duration, Box<dyn std::error::Error>> {
     package.write(main)?;
