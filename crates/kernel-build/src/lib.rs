@@ -82,6 +82,9 @@ use toolchain::{DEVICE, Toolchain};
 /// The environment variable that selects what a build does.
 const MODE: &str = "CURIUM_KERNELS";
 
+/// The variable with the file that `include_kernels!` includes, without the name of the module.
+const FILE_VARIABLE: &str = "CURIUM_KERNELS_FILE_";
+
 /// The sources that this build script has compiled.
 static COMPILED: Mutex<Vec<Source>> = Mutex::new(Vec::new());
 
@@ -309,6 +312,11 @@ impl Kernels {
         };
         let file = out.join(format!("{name}.rs"));
         fs::write(&file, text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        // `include_kernels!` reads the variable, so that it can report a module that no build script compiles.
+        println_directive(&format!(
+            "cargo::rustc-env={FILE_VARIABLE}{name}={}",
+            file.display()
+        ));
     }
 
     /// Returns the source for `include_kernels!`.

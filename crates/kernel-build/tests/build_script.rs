@@ -271,6 +271,41 @@ fn modules_of_one_name_are_an_error() -> TestResult {
     Ok(())
 }
 
+/// Mistakes in the setup of a package with the device crate that users have: each error names the remedy.
+#[test]
+#[ignore = "builds a package with its build script"]
+fn setup_mistakes_name_the_remedy() -> TestResult {
+    let package = Package::new()?;
+    let manifest = fs::read_to_string(package.path("Cargo.toml"))?;
+    let this = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let device = this.join("tests/device").display().to_string();
+    let kernel = this.join("../kernel").display().to_string();
+    fs::write(
+        package.path("Cargo.toml"),
+        manifest.replace(&device, &kernel),
+    )?;
+    package.write(
+        "mod kernels {\n    use curium_kernel::prelude::*;\n\n    #[kernel]\n    pub fn nothing(t: Thread) {}\n}\n\
+         curium_kernel::include_kernels!(\"kernels\");\n\nfn main() {}\n",
+    )?;
+    // The kernels need not be compiled for the device.
+    let missing = ("CURIUM_KERNELS_TOOLCHAIN", "no-such-toolchain");
+    let errors = package.errors(&[missing])?;
+    assert!(
+        errors.contains("error: kernels are launched with the feature `host`"),
+        "{errors}"
+    );
+
+    let remedy = "error: no build script compiles the module `kernels`: `main` of build.rs needs";
+    fs::write(package.path("build.rs"), "fn main() {}\n")?;
+    let errors = package.errors(&[missing])?;
+    assert!(errors.contains(remedy), "{errors}");
+    fs::remove_file(package.path("build.rs"))?;
+    let errors = package.errors(&[missing])?;
+    assert!(errors.contains(remedy), "{errors}");
+    Ok(())
+}
+
 /// Writes the source, and returns how long cargo takes.
 fn time_check(package: &Package, main: &str) -> Result<Duration, Box<dyn std::error::Error>> {
     package.write(main)?;

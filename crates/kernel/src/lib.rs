@@ -256,17 +256,40 @@ macro_rules! __driver_by_value {
     ($name:ident) => {};
 }
 
+/// Reports that kernels cannot be launched without the feature.
+#[cfg(not(any(feature = "host", target_arch = "nvptx64")))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __kernels {
+    ($($code:tt)*) => {
+        $crate::__private::compile_error!(
+            "kernels are launched with the feature `host` of `curium-kernel`: `cargo add curium-kernel --features host`"
+        );
+    };
+}
+
 /// Declares the struct `Kernels`, with a field for each kernel of a module that the build script compiled.
 ///
-/// `include_kernels!("kernels")` declares the kernels of the module `kernels`. `Kernels::load` loads their code on a device.
+/// `include_kernels!("kernels")` declares the kernels of the module `kernels`, which is in the scope of the macro. `Kernels` is public, and
+/// `Kernels::load` loads the code on a device.
+///
+/// It does not compile if
+///
+/// - the feature `host` of this crate is off;
+/// - the package has no `build.rs`, or its `main` does not call `curium_kernel_build::Kernels::module(FILE, NAME).compile()` for the module;
+/// - the kernels do not compile for the device.
 #[macro_export]
 macro_rules! include_kernels {
     ($name:literal) => {
-        $crate::__private::include!($crate::__private::concat!(
-            $crate::__private::env!("OUT_DIR"),
-            "/",
-            $name,
-            ".rs"
+        $crate::__private::include!($crate::__private::env!(
+            $crate::__private::concat!("CURIUM_KERNELS_FILE_", $name),
+            $crate::__private::concat!(
+                "no build script compiles the module `",
+                $name,
+                "`: `main` of build.rs needs `curium_kernel_build::Kernels::module(\"src/main.rs\", \"",
+                $name,
+                "\").compile();`, with the file that contains the module"
+            )
         ));
     };
 }

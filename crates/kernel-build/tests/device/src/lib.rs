@@ -81,7 +81,7 @@ fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
 #[macro_export]
 macro_rules! include_kernels {
     ($name:literal) => {
-        include!(concat!(env!("OUT_DIR"), "/", $name, ".rs"));
+        include!(env!(concat!("CURIUM_KERNELS_FILE_", $name)));
     };
 }
 
