@@ -224,13 +224,32 @@ impl fmt::Debug for Image<'_> {
     }
 }
 
+/// Returns the beginning of a text in quotes.
+fn quoted(text: &str) -> String {
+    const MAX_CHARS: usize = 60;
+    match text.char_indices().nth(MAX_CHARS) {
+        Some((end, _)) => format!("{:?}…", &text[..end]),
+        None => format!("{text:?}"),
+    }
+}
+
 /// Returns an error unless `text` is PTX. The driver would treat other text as binary code, and may crash on it.
 fn check_ptx(text: &str) -> Result<(), String> {
     let start = text.trim_start();
-    if !start.starts_with('.') && !start.starts_with('/') {
-        let start: String = start.chars().take(12).collect();
+    if start.is_empty() {
+        return Err("invalid PTX (the text is empty)".to_owned());
+    }
+    let is_path = !text.contains('\n') && text.ends_with(".ptx") && !start.starts_with("//");
+    if is_path {
         return Err(format!(
-            "invalid PTX (expected a directive or a comment, not {start:?})"
+            "invalid PTX (the text is the path {}); embed the file with `include_str!`, or read it",
+            quoted(text)
+        ));
+    }
+    if !start.starts_with('.') && !start.starts_with("//") && !start.starts_with("/*") {
+        return Err(format!(
+            "invalid PTX (expected a directive or a comment, not {})",
+            quoted(start)
         ));
     }
     match text.find('\0') {
@@ -302,6 +321,37 @@ mod tests {
                 .contains("unknown image format (3 bytes, starting with [fe, ed, fa])"),
             "{error}"
         );
+    }
+
+    /// A path in place of the text is a common mistake: the error names the remedy.
+    #[test]
+    fn path_in_place_of_ptx_is_refused() -> Result<()> {
+        for path in [
+            "kernels/add.ptx",
+            "./add.ptx",
+            "../add.ptx",
+            "/usr/share/add.ptx",
+            "C:\\add.ptx",
+        ] {
+            let error = Image::from_ptx(path).expect_err("a path is no PTX");
+            let text = error.to_string();
+            assert!(text.contains("include_str!"), "{text}");
+            assert!(text.contains(&format!("{path:?}")), "{text}");
+        }
+        let error = Image::from_ptx(" \n").expect_err("the text is empty");
+        assert!(error.to_string().contains("the text is empty"), "{error}");
+        let error = Image::from_ptx("/usr/share/add.cubin").expect_err("`/` begins no comment");
+        assert!(
+            error.to_string().contains("expected a directive"),
+            "{error}"
+        );
+        let long = "é".repeat(1000);
+        let error = Image::from_ptx(&long).expect_err("no directive begins so");
+        let text = error.to_string();
+        assert!(text.contains("ééé\"…") && text.len() < 300, "{text}");
+        Image::from_ptx("// made from add.ptx\n.version 7.8")?;
+        Image::from_ptx("/* add */ .version 7.8")?;
+        Ok(())
     }
 
     #[test]
