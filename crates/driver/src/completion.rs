@@ -191,6 +191,15 @@ impl Completion {
         }
     }
 
+    /// Returns `true` if the point was reached, for error messages. An event is queried.
+    fn is_reached(&self) -> bool {
+        match &self.state {
+            State::Known(_) => true,
+            State::Marked(mark) => mark.is_reached(),
+            State::Event(wait) => wait.is_reached(),
+        }
+    }
+
     /// Returns the description of the point, for error messages.
     fn subject(&self) -> String {
         match &self.state {
@@ -266,4 +275,6 @@ pub fn drop_on_completion<T: AsRef<Event> + Send + Sync + 'static>(value: T) {
 const _: () = {
     const fn is_send_and_sync<T: Send + Sync + Unpin + 'static>() {}
     is_send_and_sync::<Completion>();
+    is_send_and_sync::<Join>();
+    is_send_and_sync::<Timeout<Join>>();
 };

@@ -8,6 +8,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use curium_driver::AsRawStream as _;
 use curium_driver::{
     Completion, Error, ErrorClass, Event, EventFlags, Function, Graph, Result, Stream,
 };
@@ -206,6 +207,61 @@ fn timeout_of_an_event_names_the_event(test: &TestDriver) -> TestResult {
     );
     gate.open();
     stream.synchronize()?;
+    Ok(())
+}
+
+#[driver_test]
+fn timeout_of_a_join_names_the_missing_points(test: &TestDriver) -> TestResult {
+    // Host functions of different streams may run one after another: the first gate is open when the others close.
+    let first = test.stream();
+    let reached = Event::new(&test.context(), EventFlags::DISABLE_TIMING)?;
+    let gate = Gate::on(&first);
+    reached.record(&first)?;
+    let mut points = vec![reached.completion(), first.completion()];
+    gate.open();
+    first.synchronize()?;
+
+    let streams: Vec<Stream> = (0..10).map(|_| test.stream()).collect();
+    let gates: Vec<Gate> = streams.iter().map(Gate::on).collect();
+    let missing = Event::new(&test.context(), EventFlags::DISABLE_TIMING)?;
+    missing.record(&streams[0])?;
+    points.insert(0, missing.completion());
+    points.extend(streams.iter().map(Stream::completion));
+    let mut waiting = Completion::join(points).timeout(SHORT);
+    let error = pollster::block_on(&mut waiting).expect_err("ten gates are closed");
+    let text = error.to_string();
+    assert!(
+        text.starts_with("Completion::join: not complete after 5ms (Event("),
+        "{text}"
+    );
+    let Error::Timeout(error) = error else {
+        return Err("another error".into());
+    };
+    let names: Vec<&str> = error.subject.split(", ").collect();
+    let end_of_reached = format!(" of stream {:?}", first.as_raw());
+    assert_eq!(names[0], format!("{missing:?}"));
+    assert!(!names.contains(&format!("{reached:?}").as_str()), "{text}");
+    assert!(
+        !names.iter().any(|name| name.ends_with(&end_of_reached)),
+        "{text}"
+    );
+    assert_eq!((names.len(), names.last()), (9, Some(&"3 more")), "{text}");
+
+    let mut joined = waiting.into_inner();
+    assert!(poll_once(&mut joined).is_pending());
+    drop(gates);
+    pollster::block_on(joined)?;
+    Ok(())
+}
+
+#[driver_test]
+fn timeout_of_a_join_returns_the_result(test: &TestDriver) -> TestResult {
+    let streams = [test.stream(), test.stream()];
+    let gates = streams.each_ref().map(Gate::on);
+    let joined = Completion::join(streams.iter().map(Stream::completion)).timeout(PATIENCE);
+    drop(gates);
+    pollster::block_on(joined)?;
+    pollster::block_on(Completion::join([]).timeout(Duration::ZERO))?;
     Ok(())
 }
 

@@ -151,6 +151,13 @@ impl EventWait {
         Ok(entry)
     }
 
+    /// Queries the event. An error counts as a point that was not reached.
+    pub(super) fn is_reached(&self) -> bool {
+        let event = self.point.event();
+        let answer = with_relaxed_capture_mode(event.driver(), || event.is_finished());
+        matches!(answer, Ok(true))
+    }
+
     pub(super) fn operation(&self) -> &'static str {
         match self.point.event {
             PointEvent::Shared(_) => "Event::completion",

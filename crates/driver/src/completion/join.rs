@@ -4,8 +4,10 @@ use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use super::Completion;
+use super::timeout::{Subject, Timeout};
 use crate::{Error, Result};
 
 /// A future that resolves when several [`Completion`]s have. Created by [`Completion::join`].
@@ -21,7 +23,8 @@ impl Completion {
     /// Returns a future that resolves when all of `completions` have, to the first error in their order. An error does not
     /// end the wait for the others, whose work may still use memory.
     ///
-    /// One of them is polled at a time: the last one to end decides when all have.
+    /// One of them is polled at a time: the last one to end decides when all have. A wait with a deadline is
+    /// [`Join::timeout`].
     ///
     /// ```
     /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -50,6 +53,44 @@ impl Completion {
             pending: completions.into_iter().collect(),
             error: None,
         }
+    }
+}
+
+impl Join {
+    /// Returns a future that resolves like this one, or to [`Error::Timeout`] once `limit` has passed from this call. The
+    /// error names the points that were not reached.
+    ///
+    /// The timeout ends the wait, not the work: buffers and streams stay in use. [`Timeout::into_inner`] continues the
+    /// wait.
+    pub fn timeout(self, limit: Duration) -> Timeout<Self> {
+        Timeout::new(self, limit)
+    }
+}
+
+impl Subject for Join {
+    fn operation(&self) -> &'static str {
+        "Completion::join"
+    }
+
+    fn subject(&self) -> String {
+        /// The number of points that an error names.
+        const MAX_NAMED: usize = 8;
+        let is_pending = |completion: &&Completion| !completion.is_reached();
+        let mut pending = self.pending.iter().filter(is_pending);
+        let mut names: Vec<String> = pending
+            .by_ref()
+            .take(MAX_NAMED)
+            .map(Completion::subject)
+            .collect();
+        let others = pending.count();
+        if others > 0 {
+            names.push(format!("{others} more"));
+        }
+        if names.is_empty() {
+            // The last point was reached after the poll.
+            return String::from("points that were reached");
+        }
+        names.join(", ")
     }
 }
 

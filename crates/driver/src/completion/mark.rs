@@ -106,7 +106,7 @@ impl Mark {
         }
     }
 
-    fn is_reached(&self) -> bool {
+    pub(super) fn is_reached(&self) -> bool {
         self.timeline.reached() >= self.sequence
     }
 

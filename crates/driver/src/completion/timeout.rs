@@ -11,7 +11,8 @@ use crate::base::contain::TaskWaker;
 use crate::base::identity::Identity;
 use crate::{Completion, Error, Result, TimeoutError};
 
-/// A wait with a deadline. Created by [`Completion::timeout`] and [`HostFunction::timeout`](crate::HostFunction::timeout).
+/// A wait with a deadline. Created by [`Completion::timeout`], [`Join::timeout`](crate::Join::timeout) and
+/// [`HostFunction::timeout`](crate::HostFunction::timeout).
 ///
 /// The background thread of [`Completion`] has the timer, so any executor can poll it.
 #[must_use = "a future does nothing unless it is awaited"]
