@@ -16,7 +16,8 @@
 //! | Textures, surfaces and tensor maps | [`Texture`], [`Surface`], [`TensorMap`] |
 //! | Build a crate on this one | [`extend`] |
 //!
-//! As `Vec<T>` dereferences to `[T]`, all buffers of elements dereference to [`DeviceSlice`], which has the copies, fills and parts.
+//! As `Vec<T>` dereferences to `[T]`, all buffers of elements dereference to [`DeviceSlice`], which has the copies, fills and parts. Only
+//! [`PitchedBuffer`], which has rows, does not.
 //! Functions take `&DeviceSlice<T>` to read and `&mut DeviceSlice<T>` to write. Operations use the stream of the buffer;
 //! `buffer.on(&stream)` and `buffer.on_mut(&stream)` choose another one.
 //!

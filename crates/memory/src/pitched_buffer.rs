@@ -10,10 +10,7 @@ use crate::capture_advice::ALLOCATE_BEFORE;
 use crate::device_slice::{Parts, buffer_argument};
 use crate::tracked::{Accessibility, Tracked};
 use crate::transfer::pitched::{self, PitchedLayout};
-use crate::{
-    DeviceView, DeviceViewMut, Extent, HostPitchedSlice, Pitch, PitchedSlice, PitchedSliceMut,
-    fill, size, wait,
-};
+use crate::{DeviceView, DeviceViewMut, Extent, PitchedSlice, PitchedSliceMut, fill, size, wait};
 
 /// A two-dimensional buffer in pitched device memory: each row starts at an aligned address, and rows may be separated by padding.
 ///
@@ -27,6 +24,7 @@ use crate::{
 /// # let stream = driver.device(0)?.primary_context()?.stream()?;
 /// let rows = PitchedBuffer::from_slice(&stream, &[1_u32, 2, 3, 4, 5, 6], 3, 2)?;
 /// assert_eq!(rows.row(1)?.to_vec()?, [4, 5, 6]);
+/// assert_eq!(rows.to_vec()?, [1, 2, 3, 4, 5, 6]); // without padding
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct PitchedBuffer<T> {
@@ -112,15 +110,59 @@ impl<T> PitchedBuffer<T> {
         stream.check_enqueue(OPERATION, ALLOCATE_BEFORE)?;
         size::same_len(OPERATION, width.saturating_mul(height), source.len())?;
         let mut buffer = Self::allocate(OPERATION, stream, width, height)?;
-        let extent = Extent::new_2d(width, height);
-        buffer
-            .as_pitched_mut()
-            .copy_from_host(&HostPitchedSlice::new(
-                source,
-                extent,
-                Pitch::tight::<T>(extent),
-            )?)?;
+        buffer.as_pitched_mut().upload(OPERATION, source)?;
         Ok(buffer)
+    }
+
+    /// Copies `source`, which contains the rows without padding, to the buffer. Waits until the copy has completed.
+    ///
+    /// [`PitchedSliceMut::copy_from_slice`] copies on another stream, and in a capture.
+    ///
+    /// CUDA: `cuMemcpy2DAsync_v2`, `cuStreamSynchronize`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if `source` does not have `width * height` elements.
+    #[doc(alias = "cuMemcpy2D")]
+    #[doc(alias = "cudaMemcpy2D")]
+    pub fn copy_from_slice(&mut self, source: &[T]) -> Result<()>
+    where
+        T: NoUninit,
+    {
+        self.as_pitched_mut()
+            .upload("PitchedBuffer::copy_from_slice", source)
+    }
+
+    /// Copies the rows without padding to `target`. Waits until the copy has completed.
+    ///
+    /// CUDA: `cuMemcpy2DAsync_v2`, `cuStreamSynchronize`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if `target` does not have `width * height` elements, or if the stream is being captured; an error of
+    /// earlier asynchronous work in the context.
+    #[doc(alias = "cuMemcpy2D")]
+    #[doc(alias = "cudaMemcpy2D")]
+    pub fn copy_to_slice(&self, target: &mut [T]) -> Result<()>
+    where
+        T: AnyBitPattern,
+    {
+        self.as_pitched()
+            .download("PitchedBuffer::copy_to_slice", target)
+    }
+
+    /// Copies the rows without padding to a vector. Waits until the copy has completed.
+    ///
+    /// CUDA: `cuMemcpy2DAsync_v2`, `cuStreamSynchronize`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the stream is being captured; an error of earlier asynchronous work in the context.
+    pub fn to_vec(&self) -> Result<Vec<T>>
+    where
+        T: AnyBitPattern,
+    {
+        self.as_pitched().download_to_vec("PitchedBuffer::to_vec")
     }
 
     /// Allocates a buffer with the same contents on the same stream. Returns once the copy is enqueued.
@@ -161,6 +203,12 @@ impl<T> PitchedBuffer<T> {
     #[must_use]
     pub fn height(&self) -> usize {
         self.height
+    }
+
+    /// Returns the number of elements per row and the number of rows.
+    #[must_use]
+    pub fn extent(&self) -> Extent {
+        Extent::new_2d(self.width, self.height)
     }
 
     /// Returns the pitch in bytes: the distance between the starts of consecutive rows.

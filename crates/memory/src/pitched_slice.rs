@@ -12,7 +12,7 @@ pub use self::host::{HostPitchedSlice, HostPitchedSliceMut};
 pub use self::mutable::PitchedSliceMut;
 use crate::capture_advice::READ_LATER;
 use crate::transfer::pitched::{self as copies, PitchedLayout};
-use crate::{DeviceSlice, DeviceView, wait};
+use crate::{DeviceSlice, DeviceView, size, wait};
 
 /// A two- or three-dimensional extent in elements.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -65,6 +65,13 @@ impl Extent {
             height,
             depth: 1,
         }
+    }
+
+    /// Returns the number of elements. Those of an empty extent may have any size.
+    pub(crate) fn len(self) -> usize {
+        self.width
+            .saturating_mul(self.height)
+            .saturating_mul(self.depth)
     }
 
     /// Creates a three-dimensional extent.
@@ -255,10 +262,66 @@ impl<'a, T> PitchedSlice<'a, T> {
     where
         T: AnyBitPattern,
     {
-        const OPERATION: &str = "PitchedSlice::copy_to_host";
-        copies::same_extent(OPERATION, target.layout(), &self.layout)?;
+        self.download_to("PitchedSlice::copy_to_host", target)
+    }
+
+    /// Copies the elements, without padding, to `target`. Waits until the copy has completed.
+    ///
+    /// CUDA: `cuMemcpy2DAsync_v2` or `cuMemcpy3DAsync_v2`, `cuStreamSynchronize`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if `target` does not have as many elements as the view, or if the stream is being captured; an error of
+    /// earlier asynchronous work in the context.
+    pub fn copy_to_slice(&self, target: &mut [T]) -> Result<()>
+    where
+        T: AnyBitPattern,
+    {
+        self.download("PitchedSlice::copy_to_slice", target)
+    }
+
+    /// Copies the elements, without padding, to a vector. Waits until the copy has completed.
+    ///
+    /// CUDA: `cuMemcpy2DAsync_v2` or `cuMemcpy3DAsync_v2`, `cuStreamSynchronize`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the stream is being captured; an error of earlier asynchronous work in the context.
+    pub fn to_vec(&self) -> Result<Vec<T>>
+    where
+        T: AnyBitPattern,
+    {
+        self.download_to_vec("PitchedSlice::to_vec")
+    }
+
+    /// Copies the elements to a vector, as the operation `name`.
+    pub(crate) fn download_to_vec(&self, name: &'static str) -> Result<Vec<T>>
+    where
+        T: AnyBitPattern,
+    {
+        let mut target = bytemuck::zeroed_vec(self.extent().len());
+        self.download(name, &mut target)?;
+        Ok(target)
+    }
+
+    /// Copies the elements to a slice of the same number of elements, as the operation `name`.
+    pub(crate) fn download(&self, name: &'static str, target: &mut [T]) -> Result<()>
+    where
+        T: AnyBitPattern,
+    {
+        let extent = self.extent();
+        size::same_len(name, extent.len(), target.len())?;
+        let pitch = Pitch::tight::<T>(extent);
+        self.download_to(name, &mut HostPitchedSliceMut::new(target, extent, pitch)?)
+    }
+
+    fn download_to(&self, name: &'static str, target: &mut HostPitchedSliceMut<'_, T>) -> Result<()>
+    where
+        T: AnyBitPattern,
+    {
+        copies::same_extent(name, target.layout(), &self.layout)?;
         let stream = self.stream();
-        let mut operation = stream.enqueue_now(OPERATION, READ_LATER)?.blocking();
+        let mut operation = stream.enqueue_now(name, READ_LATER)?.blocking();
         if self.layout.is_empty() {
             return Ok(());
         }

@@ -184,6 +184,14 @@ fn empty_operands_are_refused() -> TestResult {
             let mut host: [u32; 0] = [];
             let mut host = HostPitchedSliceMut::new(&mut host, NOTHING, TIGHT)?;
             assert_refused(from.on(&stream).copy_to_host(&mut host), is_missed);
+            assert_refused(
+                x.slice_mut(..0)?
+                    .pitched_mut(NOTHING, TIGHT)?
+                    .on_mut(&stream)
+                    .copy_from_slice(&[]),
+                is_missed,
+            );
+            assert_refused(from.on(&stream).copy_to_slice(&mut []), is_missed);
             assert_refused(CopyBatch::new().enqueue(&stream), is_missed);
             assert_refused(DecompressBatch::new().enqueue(&stream), is_missed);
             assert_refused(managed.prefetch(&stream, 0..0, device), is_missed);

@@ -7,7 +7,7 @@ use curium_driver::{Error, Function, Stream, call};
 use curium_memory::copy::{self, CopyBatch, CopyOptions};
 use curium_memory::{
     DeviceBuffer, DeviceSlice, Extent, HostPitchedSlice, HostPitchedSliceMut, MemoryLocation,
-    PinnedBuffer, PinnedFlags, Pitch, SyncAlloc,
+    PinnedBuffer, PinnedFlags, Pitch, PitchedBuffer, SyncAlloc,
 };
 use curium_sim::{Config, Fault, Simulator};
 use curium_sys::{CUresult, CUstreamCaptureMode, CudaVersion};
@@ -397,6 +397,95 @@ fn box_is_copied_from_the_host_on_the_device_and_back(test: &TestDriver) -> Test
     Ok(())
 }
 
+/// Slices have the elements of a grid without its padding, in the order of layers, rows and columns.
+#[driver_test]
+fn grid_is_copied_from_and_to_slices(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let mut device = DeviceBuffer::filled(&stream, 40, 999_u16)?;
+    let extent = Extent::new_3d(3, 2, 2);
+    let pitch = Pitch::from_row_len::<u16>(4).with_layer_rows(3);
+    let mut grid = device.pitched_mut(extent, pitch)?;
+    let numbers: Vec<u16> = (0..12).collect();
+    grid.copy_from_slice(&numbers)?;
+    assert_eq!(grid.as_pitched().to_vec()?, numbers);
+    let part = grid.as_pitched();
+    let part = part.region([1, 0, 1], Extent::new_3d(2, 2, 1))?;
+    assert_eq!(part.to_vec()?, [7, 8, 10, 11]);
+    let mut target = [0; 4];
+    part.copy_to_slice(&mut target)?;
+    assert_eq!(target, [7, 8, 10, 11]);
+    let all = device.to_vec()?;
+    assert_eq!((all[3], all[8], all[12]), (999, 999, 6), "{all:?}");
+
+    // No layers, of more elements than a number can count.
+    let extent = Extent::new_3d(1 << 40, 1 << 40, 0);
+    let mut nothing = device.pitched_mut(extent, Pitch::from_row_len::<u16>(1 << 40))?;
+    nothing.copy_from_slice(&[])?;
+    assert!(nothing.as_pitched().to_vec()?.is_empty());
+    Ok(())
+}
+
+#[driver_test]
+fn mismatched_lengths_of_a_grid_are_refused(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let mut device = DeviceBuffer::<u32>::zeroed(&stream, 12)?;
+    let mut grid = device.pitched_mut(Extent::new_2d(2, 3), Pitch::from_row_len::<u32>(4))?;
+    let mut rows = PitchedBuffer::<u32>::zeroed(&stream, 2, 3)?;
+    // As long as the memory with its padding, and too short.
+    for len in [5, 12] {
+        let mut host = vec![0; len];
+        let refused = [
+            (
+                "PitchedSliceMut::copy_from_slice",
+                grid.copy_from_slice(&host),
+            ),
+            (
+                "PitchedSlice::copy_to_slice",
+                grid.as_pitched().copy_to_slice(&mut host),
+            ),
+            (
+                "PitchedBuffer::copy_from_slice",
+                rows.copy_from_slice(&host),
+            ),
+            (
+                "PitchedBuffer::copy_to_slice",
+                rows.copy_to_slice(&mut host),
+            ),
+        ];
+        for (operation, result) in refused {
+            let error = result.expect_err("another length").to_string();
+            let expected = format!(
+                "{operation}: length mismatch (the buffer has 6 elements, the other operand has {len})"
+            );
+            assert_eq!(error, expected);
+        }
+    }
+    Ok(())
+}
+
+#[driver_test]
+fn pitched_buffer_is_copied_from_and_to_slices(test: &TestDriver) -> TestResult {
+    let mut rows = PitchedBuffer::<[u8; 3]>::zeroed(&test.stream(), 5, 4)?;
+    assert_eq!(rows.extent(), Extent::new_2d(5, 4));
+    assert_eq!(rows.to_vec()?, [[0; 3]; 20]);
+    let numbers: Vec<[u8; 3]> = (0..20).map(|number| [number; 3]).collect();
+    rows.copy_from_slice(&numbers)?;
+    assert_eq!(rows.row(3)?.to_vec()?, numbers[15..]);
+    let mut target = vec![[0; 3]; 20];
+    rows.copy_to_slice(&mut target)?;
+    assert_eq!(target, numbers);
+    rows.rows_mut()
+        .nth(1)
+        .ok_or("there are four rows")?
+        .fill([99; 3])?;
+    let read = rows.to_vec()?;
+    assert_eq!(
+        read[4..11],
+        [&numbers[4..5], &[[99; 3]; 5][..], &numbers[10..11]].concat()
+    );
+    Ok(())
+}
+
 #[driver_test]
 fn grid_is_filled_and_nothing_between_its_rows(test: &TestDriver) -> TestResult {
     let stream = test.stream();
@@ -615,6 +704,16 @@ pub(crate) mod operations {
         ("PitchedSliceMut::copy_from_host", |fixture| {
             let mut target = fixture.target.pitched_mut(SQUARE, TIGHT)?;
             made(target.copy_from_host(&HostPitchedSlice::new(&[1; LEN], SQUARE, TIGHT)?)?)
+        }),
+        ("PitchedSliceMut::copy_from_slice", |fixture| {
+            let mut target = fixture.target.pitched_mut(SQUARE, TIGHT)?;
+            made(target.copy_from_slice(&[1; LEN])?)
+        }),
+        ("PitchedSlice::copy_to_slice", |fixture| {
+            made(square(fixture)?.copy_to_slice(&mut [0; LEN])?)
+        }),
+        ("PitchedSlice::to_vec", |fixture| {
+            made(square(fixture)?.to_vec()?)
         }),
         ("PitchedSliceMut::fill", |fixture| {
             made(fixture.target.pitched_mut(SQUARE, TIGHT)?.fill(4)?)

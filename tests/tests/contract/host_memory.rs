@@ -666,6 +666,15 @@ pub(crate) mod operations {
                 3,
             )?)
         }),
+        ("PitchedBuffer::copy_from_slice", |fixture| {
+            made(fixture.rows.copy_from_slice(&[7; 16])?)
+        }),
+        ("PitchedBuffer::copy_to_slice", |fixture| {
+            made(fixture.rows.copy_to_slice(&mut [0; 16])?)
+        }),
+        ("PitchedBuffer::to_vec", |fixture| {
+            made(fixture.rows.to_vec()?)
+        }),
         ("PitchedBuffer::try_clone", |fixture| {
             made(fixture.rows.try_clone()?)
         }),

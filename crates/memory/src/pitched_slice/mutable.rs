@@ -11,7 +11,7 @@ use crate::copy::CopyOptions;
 use crate::fill::{self, Rows};
 use crate::transfer::host;
 use crate::transfer::pitched::{self as copies, PitchedLayout};
-use crate::{DeviceViewMut, wait};
+use crate::{DeviceViewMut, size, wait};
 
 /// A mutable two- or three-dimensional view of device-accessible memory. See [`PitchedSlice`].
 pub struct PitchedSliceMut<'a, T> {
@@ -148,20 +148,53 @@ impl<'a, T> PitchedSliceMut<'a, T> {
     where
         T: NoUninit,
     {
-        const OPERATION: &str = "PitchedSliceMut::copy_from_host";
-        copies::same_extent(OPERATION, &self.layout, source.layout())?;
+        self.upload_from("PitchedSliceMut::copy_from_host", source)
+    }
+
+    /// Copies `source`, which contains the elements without padding, to the device. Waits until the copy has completed.
+    ///
+    /// In a capture, the graph keeps a copy of `source` and uploads it at each launch.
+    ///
+    /// CUDA: `cuMemcpy2DAsync_v2` or `cuMemcpy3DAsync_v2`, `cuStreamSynchronize`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if `source` does not have as many elements as the view.
+    pub fn copy_from_slice(&mut self, source: &[T]) -> Result<()>
+    where
+        T: NoUninit,
+    {
+        self.upload("PitchedSliceMut::copy_from_slice", source)
+    }
+
+    /// Copies a slice of the same number of elements to the device, as the operation `name`.
+    pub(crate) fn upload(&mut self, name: &'static str, source: &[T]) -> Result<()>
+    where
+        T: NoUninit,
+    {
+        let extent = self.extent();
+        size::same_len(name, extent.len(), source.len())?;
+        let pitch = Pitch::tight::<T>(extent);
+        self.upload_from(name, &HostPitchedSlice::new(source, extent, pitch)?)
+    }
+
+    fn upload_from(&mut self, name: &'static str, source: &HostPitchedSlice<'_, T>) -> Result<()>
+    where
+        T: NoUninit,
+    {
+        copies::same_extent(name, &self.layout, source.layout())?;
         let stream = self.stream();
         let end = self.end();
         if stream.is_capture_active() {
-            stream.check_enqueue(OPERATION, ON_MUT)?;
+            stream.check_enqueue(name, ON_MUT)?;
             if self.layout.is_empty() {
                 return Ok(());
             }
             let copy = host::kept(stream, source.elements())?;
             let copy = PitchedSlice::new(copy.view(), *source.layout());
-            return copies::copy(stream.enqueue(OPERATION)?, &end, &copy.end());
+            return copies::copy(stream.enqueue(name)?, &end, &copy.end());
         }
-        let mut operation = stream.enqueue_now(OPERATION, ON_MUT)?.blocking();
+        let mut operation = stream.enqueue_now(name, ON_MUT)?.blocking();
         if self.layout.is_empty() {
             return Ok(());
         }

@@ -116,6 +116,22 @@ fn scoped_operations_replay() -> TestResult {
                             .copy_from_host(&source)
                     },
                 ),
+                (
+                    "copy_from_slice",
+                    |operands| {
+                        operands
+                            .0
+                            .pitched_mut(SQUARE, TIGHT)?
+                            .copy_from_slice(&[7; 16])
+                    },
+                    |operands, on| {
+                        operands
+                            .0
+                            .pitched_mut(SQUARE, TIGHT)?
+                            .on_mut(on)
+                            .copy_from_slice(&[7; 16])
+                    },
+                ),
             ],
             ON_MUT,
             |operands| {
