@@ -19,7 +19,10 @@ pub(crate) const DRIVER_ALIGNMENT: usize = 256;
 pub(crate) fn bytes<T>(operation: &'static str, len: usize) -> Result<usize> {
     let size = size_of::<T>();
     if len == 0 {
-        return Err(Error::argument(operation, "zero length"));
+        return Err(Error::argument(
+            operation,
+            "zero length; handle empty input before the call",
+        ));
     }
     if size == 0 {
         let name = std::any::type_name::<T>();

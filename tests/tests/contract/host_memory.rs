@@ -155,7 +155,10 @@ fn unified_buffer_is_accessible_by_device_and_host(test: &TestDriver) -> TestRes
 fn invalid_unified_length_makes_no_driver_call(test: &TestDriver) {
     let stream = test.stream();
     test.assert_calls(Function::cuMemAllocManaged, 0, || {
-        for (len, text) in [(0, "zero length"), (usize::MAX, "elements of 8 bytes)")] {
+        for (len, text) in [
+            (0, "zero length; handle empty input before the call"),
+            (usize::MAX, "elements of 8 bytes)"),
+        ] {
             let error = UnifiedBuffer::<u64>::zeroed(&stream, len)
                 .map(drop)
                 .expect_err("no such length");
