@@ -69,8 +69,8 @@ impl Graph {
     /// including those that `work` starts, are not restricted. Closures may be nested; the innermost scope applies.
     ///
     /// The error type of `work` is any type that implements `From<Error>`, so `?` works with your own errors. A closure
-    /// that ends in `Ok(())` must name the type: `Ok::<_, Error>(())`, or as its return type, `|scope| -> Result<(),
-    /// MyError> { … }`.
+    /// that ends in `Ok(())` names the type if the result of `capture` is used with `?`: `Ok::<_, Error>(())`, or as its
+    /// return type, `|scope| -> Result<(), MyError> { … }`.
     ///
     /// The graph **leases** the buffers that the work uses: their memory lives until the owner and everything created
     /// from the graph have been dropped. Each [launch](crate::GraphExec::launch) counts as an access to them, ordered
