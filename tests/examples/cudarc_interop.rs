@@ -168,7 +168,7 @@ fn double_and_add(
     unsafe {
         saxpy.launch(
             stream,
-            LaunchConfig::for_elements(count),
+            LaunchConfig::for_elements(x.len()),
             (2.0, x, &mut *y, count),
         )
     }?;

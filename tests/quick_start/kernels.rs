@@ -14,6 +14,6 @@ fn doubled(device: &Device, numbers: &[f32]) -> curium::driver::Result<Vec<f32>>
     let mut x = DeviceBuffer::from_slice(&stream, numbers)?;
     let n = numbers.len() as u32;
     // SAFETY: `scale` accesses the first n elements of x, and compares its index with n, the length of x.
-    unsafe { kernels.scale.launch(&stream, LaunchConfig::for_elements(n), (&mut x, 2.0, n)) }?;
+    unsafe { kernels.scale.launch(&stream, LaunchConfig::for_elements(x.len()), (&mut x, 2.0, n)) }?;
     x.to_vec()
 }

@@ -23,7 +23,7 @@ fn main() -> device::Outcome {
     unsafe {
         add.launch(
             &stream,
-            LaunchConfig::for_elements(n),
+            LaunchConfig::for_elements(sum.len()),
             (&x, &y, &mut sum, n),
         )
     }?;

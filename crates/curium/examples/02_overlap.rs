@@ -44,7 +44,7 @@ fn run(context: &Context, step: &Step, streams: usize) -> device::Outcome {
         unsafe {
             step.launch(
                 stream,
-                LaunchConfig::for_elements(CHUNK),
+                LaunchConfig::for_elements(CHUNK as usize),
                 (&mut data, CHUNK, STEPS),
             )
         }?;

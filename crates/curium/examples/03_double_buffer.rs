@@ -85,7 +85,7 @@ fn count(path: &Path) -> device::Outcome<Vec<u32>> {
         unsafe {
             kernel.launch(
                 stream,
-                LaunchConfig::for_elements(n),
+                LaunchConfig::for_elements(bytes),
                 (&*part, n, &mut counts),
             )
         }?;

@@ -22,7 +22,7 @@ fn main() -> device::Outcome {
     unsafe {
         step.launch(
             &stream,
-            LaunchConfig::for_elements(ELEMENTS),
+            LaunchConfig::for_elements(ELEMENTS as usize),
             (&mut data, ELEMENTS, 100),
         )
     }?;

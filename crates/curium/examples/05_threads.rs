@@ -49,7 +49,7 @@ fn sum_of_squares(
     unsafe {
         square.launch(
             &stream,
-            LaunchConfig::for_elements(ELEMENTS),
+            LaunchConfig::for_elements(ELEMENTS as usize),
             (&mut numbers, ELEMENTS),
         )
     }?;

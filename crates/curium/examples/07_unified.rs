@@ -24,7 +24,7 @@ fn main() -> device::Outcome {
     unsafe {
         square.launch(
             &stream,
-            LaunchConfig::for_elements(ELEMENTS),
+            LaunchConfig::for_elements(ELEMENTS as usize),
             (&mut numbers, ELEMENTS),
         )
     }?;

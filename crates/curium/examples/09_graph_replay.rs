@@ -31,7 +31,7 @@ fn main() -> device::Outcome {
             graph.add_kernel(
                 &after,
                 &step,
-                LaunchConfig::for_elements(ELEMENTS),
+                LaunchConfig::for_elements(ELEMENTS as usize),
                 arguments,
             )
         }?;

@@ -39,7 +39,7 @@ async fn state(context: Context, step: Step, seed: u32) -> curium::driver::Resul
     unsafe {
         step.launch(
             &stream,
-            LaunchConfig::for_elements(ELEMENTS),
+            LaunchConfig::for_elements(ELEMENTS as usize),
             (&mut data, ELEMENTS, 10),
         )
     }?;

@@ -20,7 +20,13 @@ fn sums(device: &Device, x: &[f32], y: &[f32]) -> Result<Vec<f32>> {
     let n = x.len() as u32;
     let mut sum = DeviceBuffer::uninit(&left, x.len())?;
     // SAFETY: `add` reads x and y, writes sum, and guards its index with n, the length of all three.
-    unsafe { add.launch(&right, LaunchConfig::for_elements(n), (&x, &y, &mut sum, n)) }?;
+    unsafe {
+        add.launch(
+            &right,
+            LaunchConfig::for_elements(x.len()),
+            (&x, &y, &mut sum, n),
+        )
+    }?;
     sum.to_vec()
 }
 

@@ -48,8 +48,11 @@ impl Work {
         let len = data.len() as u32;
         // SAFETY: `step` writes the first `len` elements, which `data` has.
         unsafe {
-            self.step
-                .launch(stream, LaunchConfig::for_elements(len), (data, len, count))
+            self.step.launch(
+                stream,
+                LaunchConfig::for_elements(data.len()),
+                (data, len, count),
+            )
         }
     }
 

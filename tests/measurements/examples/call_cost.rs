@@ -85,7 +85,7 @@ fn updates(
         graph.add_kernel(
             &[],
             saxpy,
-            LaunchConfig::for_elements(COUNT),
+            LaunchConfig::for_elements(COUNT as usize),
             (2.0, pointer, pointer, COUNT),
         )
     }?;
@@ -133,7 +133,7 @@ fn c_launches(
     y: CUdeviceptr,
     count: u64,
 ) -> Result<(), CUresult> {
-    let config = LaunchConfig::for_elements(COUNT);
+    let config = LaunchConfig::for_elements(COUNT as usize);
     for _ in 0..count {
         // SAFETY: `main` set a function there.
         let launch = unsafe { black_box(api).cuLaunchKernel.unwrap_unchecked() };
@@ -185,7 +185,7 @@ fn curium_launches(
     y: &mut DeviceBuffer<f32>,
     count: u64,
 ) -> Result<()> {
-    let config = LaunchConfig::for_elements(COUNT);
+    let config = LaunchConfig::for_elements(COUNT as usize);
     for _ in 0..count {
         let kernel = black_box(kernel);
         let stream = black_box(stream);
@@ -219,7 +219,7 @@ struct Node {
 /// its result.
 #[inline(never)]
 fn c_updates(api: &Api, node: &Node, count: u64) -> Result<(), CUresult> {
-    let config = LaunchConfig::for_elements(COUNT);
+    let config = LaunchConfig::for_elements(COUNT as usize);
     for _ in 0..count {
         // SAFETY: the simulator set a function there, and `idle_driver` replaced it by another.
         let update = unsafe {

@@ -367,11 +367,7 @@ pub(crate) mod operations {
                 .value(LEN as u32);
             // SAFETY: `fill` writes exactly the words of the buffer.
             made(unsafe {
-                kernel.launch(
-                    &fixture.other,
-                    LaunchConfig::for_elements(LEN as u32),
-                    arguments,
-                )
+                kernel.launch(&fixture.other, LaunchConfig::for_elements(LEN), arguments)
             }?)
         },
     )];

@@ -60,7 +60,7 @@ fn borrowed_buffer_is_copied_filled_and_launched(test: &TestDriver) -> TestResul
     assert_eq!(target.to_vec()?, source);
     let library = Library::from_ptx(test.driver(), kernels::FILL)?;
     let fill = library.kernel::<(&mut [u32], u32, u32)>("fill")?;
-    let config = LaunchConfig::for_elements(LEN as u32);
+    let config = LaunchConfig::for_elements(LEN);
     // SAFETY: `fill` writes exactly the words of the buffer.
     unsafe { fill.launch(&stream, config, (&mut buffer, 9, LEN as u32)) }?;
     assert_eq!(buffer.slice(1000..)?.to_vec()?, [9; 24]);

@@ -247,7 +247,7 @@ fn captured_launch_keeps_its_arguments(test: &TestDriver) -> TestResult {
             unsafe {
                 kernel.launch(
                     &stream,
-                    LaunchConfig::for_elements(count),
+                    LaunchConfig::for_elements(count as usize),
                     (address(&buffer), value, count),
                 )
             }?;

@@ -25,7 +25,7 @@ fn fill(test: &TestDriver) -> TestResult<Fill> {
 }
 
 fn config() -> LaunchConfig {
-    LaunchConfig::for_elements(LEN as u32)
+    LaunchConfig::for_elements(LEN)
 }
 
 fn buffer(stream: &Stream, value: u32) -> TestResult<DeviceBuffer<u32>> {

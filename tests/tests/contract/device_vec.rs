@@ -322,7 +322,7 @@ fn vector_on_a_device_without_access_is_an_error(
     vector.enable_access(first.device())?;
     vector.resize(3 * STEP, 1)?;
     let len = 3 * STEP as u32;
-    let config = LaunchConfig::for_elements(3 * STEP as u32);
+    let config = LaunchConfig::for_elements(3 * STEP);
     // SAFETY: `fill` writes exactly the words of the vector.
     unsafe { fill.launch(&there, config, (&mut vector, 8, len)) }?;
     assert!(vector.to_vec()?.iter().all(|value| *value == 8));

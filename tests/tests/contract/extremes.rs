@@ -289,8 +289,10 @@ fn impossible_launch_dimensions_are_errors(test: &TestDriver) -> TestResult {
         LaunchConfig::new(1, 1).with_shared_bytes(u32::MAX),
         &mut buffer,
     ));
-    for elements in [0, 1, u32::MAX] {
-        assert!(!LaunchConfig::for_elements(elements).to_string().is_empty());
+    // The number of blocks must not wrap to one that a device supports.
+    for elements in [(1 << 31) * 256, (1 << 32) * 256, usize::MAX] {
+        let config = LaunchConfig::for_elements(elements);
+        assert_refused(launch(&fill, stream, config, &mut buffer));
     }
     Ok(())
 }

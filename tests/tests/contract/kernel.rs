@@ -434,11 +434,11 @@ fn arguments_are_copied_at_the_launch(test: &TestDriver) -> TestResult {
 
 #[test]
 fn every_element_has_a_thread() {
-    for count in [0, 1, 255, 256, 257, 1 << 20, u32::MAX] {
+    for count in [0, 1, 255, 256, 257, 1 << 20, u32::MAX as usize] {
         let LaunchConfig { grid, block, .. } = LaunchConfig::for_elements(count);
-        assert!(grid.total() * block.total() >= u128::from(count), "{count}");
+        assert!(grid.total() * block.total() >= count as u128, "{count}");
         assert!(
-            grid.total() * block.total() < u128::from(count) + 512,
+            grid.total() * block.total() < count as u128 + 512,
             "{count}"
         );
         assert!(grid.x > 0);
@@ -459,7 +459,7 @@ pub(crate) mod operations {
 
     const OPERATIONS: &[Operation] = &[
         ("Kernel::launch", |fixture| {
-            let config = LaunchConfig::for_elements(LEN as u32);
+            let config = LaunchConfig::for_elements(LEN);
             let arguments = (&mut fixture.buffer, 6, LEN as u32);
             // SAFETY: `fill` writes exactly the words of the buffer.
             made(unsafe { fixture.fill.launch(&fixture.other, config, arguments) }?)

@@ -99,7 +99,7 @@ fn saxpy_equals_a_fused_multiply_add_bit_for_bit(test: &TestDriver) -> TestResul
         let right = floats(2, count);
         let x = buffer(&stream, &left);
         let mut y = buffer(&stream, &right);
-        let config = LaunchConfig::for_elements(count as u32);
+        let config = LaunchConfig::for_elements(count);
         // SAFETY: `saxpy` guards its index with the length of both buffers.
         unsafe { saxpy.launch(&stream, config, (1.5, &x, &mut y, count as u32)) }?;
         let expected: Vec<_> = left

@@ -217,7 +217,7 @@ pub(crate) mod operations {
 
     const OPERATIONS: &[Operation] = &[
         ("Kernel::launch_with", |fixture| {
-            let config = LaunchConfig::for_elements(LEN as u32);
+            let config = LaunchConfig::for_elements(LEN);
             let arguments = (&mut fixture.buffer, 6, LEN as u32);
             let attributes = LaunchAttributes::new().with_priority(0);
             // SAFETY: `fill` writes exactly the words of the buffer.

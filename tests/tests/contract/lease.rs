@@ -45,7 +45,7 @@ fn replay_works_after_its_operands_are_dropped(test: &TestDriver) -> TestResult 
             unsafe {
                 kernel.launch(
                     scope,
-                    LaunchConfig::for_elements(LEN as u32),
+                    LaunchConfig::for_elements(LEN),
                     (&mut filled, 9, LEN as u32),
                 )
             }?;

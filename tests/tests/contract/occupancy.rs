@@ -172,11 +172,7 @@ pub(crate) mod operations {
             )
         }),
         ("Kernel::suggested_config", |fixture| {
-            made(
-                fixture
-                    .fill
-                    .suggested_config(&fixture.context, LEN as u32)?,
-            )
+            made(fixture.fill.suggested_config(&fixture.context, LEN)?)
         }),
     ];
 

@@ -294,7 +294,7 @@ impl<'a> Program<'a> {
             let value = this.dice.next() as u32;
             let range = this.dice.range();
             let fill = &this.world.fill;
-            let config = LaunchConfig::for_elements(LEN as u32);
+            let config = LaunchConfig::for_elements(LEN);
             let (launched, range) = match memory {
                 Memory::Pooled(buffer) => (
                     fill.launch(&stream, config, (buffer, value, LEN as u32)),

@@ -25,7 +25,7 @@ fn filled(context: &Context, fill: &Kernel<Fill>, value: u32) -> Result<Vec<u32>
     unsafe {
         fill.launch(
             &stream,
-            LaunchConfig::for_elements(LEN),
+            LaunchConfig::for_elements(LEN as usize),
             (&mut buffer, value, LEN),
         )
     }?;

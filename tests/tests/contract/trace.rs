@@ -228,7 +228,13 @@ fn fill(test: &TestDriver) -> TestResult<Kernel<Fill>> {
 fn launch(kernel: &Kernel<Fill>, stream: &Stream, buffer: &mut DeviceBuffer<u32>) -> TestResult {
     let len = u32::try_from(buffer.len())?;
     // SAFETY: `fill` writes exactly the words of the buffer.
-    unsafe { kernel.launch(stream, LaunchConfig::for_elements(len), (buffer, 5, len)) }?;
+    unsafe {
+        kernel.launch(
+            stream,
+            LaunchConfig::for_elements(buffer.len()),
+            (buffer, 5, len),
+        )
+    }?;
     Ok(())
 }
 

@@ -58,7 +58,7 @@ impl Model {
 
     fn step(&mut self, stream: &Stream, rate: f32) -> Result<(), Error> {
         let tile = LaunchConfig::new(1, (SIDE, SIDE));
-        let line = LaunchConfig::for_elements(ELEMENTS);
+        let line = LaunchConfig::for_elements(ELEMENTS as usize);
         let Self {
             matmul,
             saxpy,

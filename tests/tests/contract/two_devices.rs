@@ -27,7 +27,7 @@ fn fill(stream: &Stream, target: &mut DeviceBuffer<u32, impl Resource>, value: u
     unsafe {
         fill.launch(
             stream,
-            LaunchConfig::for_elements(len),
+            LaunchConfig::for_elements(target.len()),
             (target, value, len),
         )
     }?;
@@ -242,7 +242,7 @@ fn kernel_needs_peer_access() -> TestResult {
             let fill = library.kernel::<(DevicePointer<u32>, u32, u32)>("fill")?;
             let arguments = (plain.as_pointer(), 1, LEN as u32);
             // SAFETY: the memory has this many words; the missing access of the device is the subject of the test.
-            unsafe { fill.launch(there, LaunchConfig::for_elements(LEN as u32), arguments) }?;
+            unsafe { fill.launch(there, LaunchConfig::for_elements(LEN), arguments) }?;
             let error = there
                 .synchronize()
                 .expect_err("the device has no access to the memory");
@@ -295,7 +295,7 @@ fn host_and_managed_memory_are_used_by_both(
     let mut unified = UnifiedBuffer::<u32>::zeroed(here, LEN)?;
     let library = Library::from_ptx(there.context(), kernels::FILL)?;
     let fill = library.kernel::<(&mut [u32], u32, u32)>("fill")?;
-    let config = LaunchConfig::for_elements(LEN as u32);
+    let config = LaunchConfig::for_elements(LEN);
     // SAFETY: `fill` writes exactly the words of the buffer.
     unsafe { fill.launch(there, config, (&mut mapped, 4, LEN as u32)) }?;
     // SAFETY: `fill` writes exactly the words of the buffer.

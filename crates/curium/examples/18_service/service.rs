@@ -214,7 +214,7 @@ impl Worker {
         unsafe {
             self.step.launch(
                 &self.stream,
-                LaunchConfig::for_elements(len),
+                LaunchConfig::for_elements(data.len()),
                 (&mut data, len, STEPS),
             )
         }?;

@@ -30,7 +30,7 @@ const INLINE_ARGUMENTS: usize = 16;
 /// # where X: for<'a> Argument<&'a [f32]>, Y: for<'a> Argument<&'a mut [f32]> {
 /// let arguments = ArgumentList::new().value(2.0_f32).read::<f32>(x).write::<f32>(y).value(n);
 /// // SAFETY: `saxpy` reads x, writes y, and guards its index with n.
-/// unsafe { kernel.launch(stream, LaunchConfig::for_elements(n), arguments) }
+/// unsafe { kernel.launch(stream, LaunchConfig::for_elements(n as usize), arguments) }
 /// # }
 /// ```
 #[must_use = "the arguments are for a launch"]

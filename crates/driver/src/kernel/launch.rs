@@ -55,12 +55,22 @@ impl LaunchConfig {
         }
     }
 
-    /// Creates a configuration with at least one thread for each of `count` elements, in blocks of 256 threads. The
-    /// kernel must compare its index with the count.
+    /// Creates a configuration with at least one thread for each of `count` elements, in blocks of 256 threads, and with
+    /// at least one block. The kernel must compare its index with the count.
+    ///
+    /// A grid has at most 2³¹ − 1 blocks. The launch of a larger configuration is an error.
     #[inline]
     #[must_use]
-    pub fn for_elements(count: u32) -> Self {
-        Self::new(count.div_ceil(DEFAULT_BLOCK).max(1), DEFAULT_BLOCK)
+    pub fn for_elements(count: usize) -> Self {
+        Self::with_block(count, DEFAULT_BLOCK)
+    }
+
+    /// Creates a configuration with at least one thread for each of `count` elements, in blocks of `block` threads.
+    #[inline]
+    pub(crate) fn with_block(count: usize, block: u32) -> Self {
+        let blocks = count.div_ceil(block as usize).max(1);
+        // No device supports `u32::MAX` blocks: the launch fails.
+        Self::new(u32::try_from(blocks).unwrap_or(u32::MAX), block)
     }
 
     /// Sets the dynamic shared memory per block in bytes.

@@ -240,9 +240,9 @@ impl<S> Kernel<S> {
     /// # Errors
     ///
     /// As for [`Kernel::max_active_blocks`].
-    pub fn suggested_config(&self, context: &Context, count: u32) -> Result<LaunchConfig> {
+    pub fn suggested_config(&self, context: &Context, count: usize) -> Result<LaunchConfig> {
         let block = self.suggested_size(context, 0, 0)?.block.max(1);
-        Ok(LaunchConfig::new(count.div_ceil(block).max(1), block))
+        Ok(LaunchConfig::with_block(count, block))
     }
 
     /// Returns the maximum number of clusters that can be resident on the device. `attributes` contain the cluster

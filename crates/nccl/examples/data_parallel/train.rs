@@ -174,7 +174,7 @@ impl Model {
     ) -> Result<()> {
         let rows = self.rows;
         let hidden = u32::try_from(self.rows * HIDDEN)?;
-        let launch = LaunchConfig::for_elements(hidden);
+        let launch = LaunchConfig::for_elements(self.rows * HIDDEN);
 
         // Forward: the difference between output and target, divided by the number of samples.
         let inputs = Matrix::row_major(&self.x, rows, INPUTS)?;

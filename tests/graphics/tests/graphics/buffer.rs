@@ -79,7 +79,7 @@ fn opengl_buffer_is_accessed() -> TestResult {
         );
         let library = Library::from_ptx(test.driver(), kernels::FILL)?;
         let fill = library.kernel::<(&mut [u32], u32, u32)>("fill")?;
-        let config = LaunchConfig::for_elements(LEN as u32);
+        let config = LaunchConfig::for_elements(LEN);
         // SAFETY: `fill` writes exactly the words of the buffer.
         unsafe { fill.launch(&stream, config, (&mut memory, 9, LEN as u32)) }?;
         drop((memory, mapped));

@@ -173,7 +173,7 @@ fn node_allocation_lives_until_its_free_node(test: &TestDriver) -> TestResult {
         graph.add_kernel(
             &[*memory],
             &kernel,
-            LaunchConfig::for_elements(LEN as u32),
+            LaunchConfig::for_elements(LEN),
             arguments,
         )
     }?;

@@ -231,7 +231,7 @@ fn captured_picture(test: &TestDriver) -> TestResult<String> {
     let module = Module::from_ptx(&test.context(), kernels::FILL)?;
     let module = module.kernel::<(&mut [u32], u32)>("fill_index")?;
     let mut buffer = zeroes(test);
-    let config = LaunchConfig::for_elements(LEN as u32);
+    let config = LaunchConfig::for_elements(LEN);
     let graph = Graph::capture(&test.context(), |scope| {
         // SAFETY: `fill` writes exactly the words of the buffer.
         unsafe { library.launch(scope, config, (&mut buffer, 1, LEN as u32)) }?;
@@ -327,7 +327,7 @@ pub(crate) mod operations {
                 unsafe {
                     fill.launch(
                         scope,
-                        LaunchConfig::for_elements(LEN as u32),
+                        LaunchConfig::for_elements(LEN),
                         (&mut *buffer, 6, LEN as u32),
                     )
                 }

@@ -72,7 +72,7 @@ fn bf16_rounds_to_nearest() -> TestResult {
         let source = buffer(&stream, &input);
         let count = input.len() as u32;
         let mut output = DeviceBuffer::<u16>::zeroed(&stream, input.len())?;
-        launch!(test, &stream, BFLOAT::"bf16_round", (&[u32], &mut [u16], u32), LaunchConfig::for_elements(count),
+        launch!(test, &stream, BFLOAT::"bf16_round", (&[u32], &mut [u16], u32), LaunchConfig::for_elements(input.len()),
             (&source, &mut output, count));
         for (bits, found) in input.iter().zip(values(&output)) {
             assert_eq!(found, nearest(*bits), "{bits:#010x}");

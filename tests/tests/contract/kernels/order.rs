@@ -178,7 +178,7 @@ fn sorted_runs_are_merged_step_by_step(test: &TestDriver) -> TestResult {
         let mut run = 1;
         while run < count {
             launch!(test, &stream, SORT::"sort_merge", (&[u32], &mut [u32], u32, u32),
-                    LaunchConfig::for_elements(count as u32), (&from, &mut to, run as u32, count as u32));
+                    LaunchConfig::for_elements(count), (&from, &mut to, run as u32, count as u32));
             std::mem::swap(&mut from, &mut to);
             run *= 2;
             keys.chunks_mut(run).for_each(<[u32]>::sort_unstable);

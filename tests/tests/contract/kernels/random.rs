@@ -136,7 +136,7 @@ fn permutation_has_every_number_once(test: &TestDriver) -> TestResult {
     let stream = test.stream();
     for count in [1_u32, 2, 5, 1000, 4096] {
         let mut output = DeviceBuffer::<u32>::zeroed(&stream, count as usize)?;
-        launch!(test, &stream, RANDOM::"random_permutation", (&mut [u32], u32, u32), LaunchConfig::for_elements(count),
+        launch!(test, &stream, RANDOM::"random_permutation", (&mut [u32], u32, u32), LaunchConfig::for_elements(output.len()),
                 (&mut output, SEED, count));
         let mut actual = values(&output);
         let moved = actual

@@ -39,7 +39,7 @@ fn read<T>(
     let coordinates = buffer(&stream, at);
     let mut out = DeviceBuffer::<f32>::zeroed(&stream, count * channels)?;
     let kernel = kernel::<Reading<'_>>(test, curium_tests::kernels::TEXTURE, name);
-    let config = LaunchConfig::for_elements(count as u32);
+    let config = LaunchConfig::for_elements(count);
     // SAFETY: the kernel fetches one value per thread, and writes one element per channel for each.
     unsafe {
         kernel.launch(
