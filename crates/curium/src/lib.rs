@@ -30,7 +30,7 @@
 //!
 //! # Features
 //!
-//! Each feature adds a crate, except `half`. The feature `full` is on by default.
+//! Each feature adds a crate, except `tracing` and `half`. The feature `full` is on by default.
 //!
 //! - `full`: `diagnostics` and `interop`.
 //! - `diagnostics`: timelines, NVTX ranges, profiler ranges, core dumps, checkpoints, allocation logs and memory snapshots.

@@ -27,7 +27,7 @@ use crate::resource::{Resource, StreamOrdered};
 ///
 /// # let stream = driver.device(0)?.primary_context()?.stream()?;
 /// # let other = driver.device(0)?.primary_context()?.stream()?;
-/// let source = DeviceBuffer::from_slice(&stream, &[1.0_f32, 2.0, 3.0])?; // on the device when it returns
+/// let source = DeviceBuffer::from_slice(&stream, &[1.0_f32, 2.0, 3.0])?; // enqueued; the slice may change now
 /// let mut target = DeviceBuffer::<f32>::zeroed(&stream, 4)?;
 /// target.slice_mut(1..)?.copy_from_device(&source)?; // enqueued on `stream`
 /// target.on_mut(&other).set(0, 7.0)?; // on another stream, after the copy

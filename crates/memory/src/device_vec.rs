@@ -56,8 +56,8 @@ impl<T> DeviceVec<T> {
         Self::with_max_len(stream, (total / size_of::<T>()).max(1))
     }
 
-    /// Creates an empty vector that can grow to `max_len` elements. Only virtual addresses are reserved. `stream` is
-    /// the vector's stream.
+    /// Creates an empty vector that can grow to at least `max_len` elements: the reserved range is a multiple of the
+    /// granularity of the device. Only virtual addresses are reserved. `stream` is the vector's stream.
     ///
     /// CUDA: `cuMemAddressReserve`.
     ///

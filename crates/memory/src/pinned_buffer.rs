@@ -19,9 +19,9 @@ use crate::{Mapping, PinnedCache};
 
 /// A buffer in pinned host memory.
 ///
-/// Copies that take a slice wait until they have completed, so the device never accesses the memory while other code
-/// borrows it. [`copy::upload`](crate::copy::upload) and [`copy::download`](crate::copy::download) take the buffer and do not
-/// wait.
+/// Copies that take a slice return when the slice may be changed or read, so the device never accesses the memory while other
+/// code borrows it: large ones, and those to the host, wait until they have completed.
+/// [`copy::upload`](crate::copy::upload) and [`copy::download`](crate::copy::download) take the buffer and do not wait.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;

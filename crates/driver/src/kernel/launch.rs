@@ -55,8 +55,8 @@ impl LaunchConfig {
         }
     }
 
-    /// Creates a configuration with at least one thread for each of `count` elements, in blocks of 256 threads, and with
-    /// at least one block. The kernel must compare its index with the count.
+    /// Creates a configuration with at least one thread for each of `count` elements, in blocks of 256 threads. The
+    /// kernel must compare its index with the count. A count of 0 gives one block, because a launch has at least one.
     ///
     /// A grid has at most 2³¹ − 1 blocks. The launch of a larger configuration is an error.
     #[inline]
