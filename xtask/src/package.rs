@@ -190,7 +190,7 @@ impl Package {
         for file in files {
             all.update(fs::read(file.path())?);
         }
-        self.expect_digest("headers with sha256", &hexadecimal(&all.finalize()), pinned)
+        self.check_digest("headers with sha256", &hexadecimal(&all.finalize()), pinned)
     }
 
     /// Returns the folder of the unpacked package; fetches and verifies it on first use.
@@ -282,14 +282,14 @@ impl Package {
     }
 
     fn verify(&self, wheel: &Path) -> Result<()> {
-        self.expect_digest(
+        self.check_digest(
             "sha256",
             &hexadecimal(&Sha256::digest(fs::read(wheel)?)),
             &self.sha256,
         )
     }
 
-    fn expect_digest(&self, what: &str, found: &str, pinned: &str) -> Result<()> {
+    fn check_digest(&self, what: &str, found: &str, pinned: &str) -> Result<()> {
         let Self {
             package, release, ..
         } = self;

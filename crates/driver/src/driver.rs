@@ -122,7 +122,7 @@ impl Driver {
     ///
     /// An argument error if the two drivers differ.
     #[inline]
-    pub fn expect_same(&self, other: &Self, operation: &'static str) -> Result<()> {
+    pub fn check_same(&self, other: &Self, operation: &'static str) -> Result<()> {
         if self.is_same(other) {
             return Ok(());
         }

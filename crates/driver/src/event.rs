@@ -163,7 +163,7 @@ impl Event {
     #[doc(alias = "cudaEventQuery")]
     #[inline]
     pub fn is_finished(&self) -> Result<bool> {
-        self.expect_outside("Event::is_finished")?;
+        self.check_outside("Event::is_finished")?;
         // SAFETY: the event is live and belongs to this driver.
         finished(unsafe { call!(self.driver(), cuEventQuery(self.as_raw())) })
     }
@@ -181,7 +181,7 @@ impl Event {
     #[doc(alias = "cudaEventSynchronize")]
     #[inline]
     pub fn synchronize(&self) -> Result<()> {
-        self.expect_outside("Event::synchronize")?;
+        self.check_outside("Event::synchronize")?;
         capture_guard::refuse_wait("Event::synchronize")?;
         // SAFETY: the event is live and belongs to this driver.
         unsafe { call!(self.driver(), cuEventSynchronize(self.as_raw())) }
@@ -201,7 +201,7 @@ impl Event {
     #[inline]
     pub fn milliseconds_since(&self, begin: &Self) -> Result<f32> {
         self.driver()
-            .expect_same(begin.driver(), "Event::milliseconds_since")?;
+            .check_same(begin.driver(), "Event::milliseconds_since")?;
         let mut milliseconds = 0.0;
         let driver = self.driver();
         let start = begin.as_raw();

@@ -8,7 +8,7 @@
 //! - Errors: [`Error::argument`](crate::Error::argument) rejects an argument. [`Error::about`](crate::Error::about),
 //!   [`Error::advised`](crate::Error::advised) and [`Error::during`](crate::Error::during) add details to an error.
 //!   [`declare_library_error!`](crate::declare_library_error) declares the error type of a library's crate.
-//! - Ownership: [`Driver::expect_same`](crate::Driver::expect_same) rejects a handle of another driver.
+//! - Ownership: [`Driver::check_same`](crate::Driver::check_same) rejects a handle of another driver.
 //!   [`Context::attached`](crate::Context::attached) and [`Stream::attached`](crate::Stream::attached) keep a value for as long as a context
 //!   or a stream lives. A [`Handle`] is a raw
 //!   handle of the driver that threads may share.

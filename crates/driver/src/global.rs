@@ -158,7 +158,7 @@ impl<T> Global<T> {
         stream: &'a Stream,
         len: usize,
     ) -> Result<Operation<'a>> {
-        self.driver().expect_same(stream.driver(), name)?;
+        self.driver().check_same(stream.driver(), name)?;
         let operation = stream.enqueue_uncaptured(name)?;
         if self.len == len {
             return Ok(operation);

@@ -116,7 +116,7 @@ impl Device {
             resources,
             lenders,
         } = options;
-        expect_same_device(self, &resources)?;
+        check_same_device(self, &resources)?;
         let description = describe(driver, &resources)?;
         let mut green = ptr::null_mut();
         // SAFETY: `green` is valid for writes, and the driver created the descriptor.
@@ -184,10 +184,10 @@ fn destroy(driver: &Driver, green: CUgreenCtx) -> Result<()> {
 }
 
 /// Returns an error unless all resources belong to `device`.
-fn expect_same_device(device: &Device, resources: &[(Description, Device)]) -> Result<()> {
+fn check_same_device(device: &Device, resources: &[(Description, Device)]) -> Result<()> {
     const OPERATION: &str = "Device::green_context";
     for (_, other) in resources {
-        device.driver().expect_same(other.driver(), OPERATION)?;
+        device.driver().check_same(other.driver(), OPERATION)?;
         if other.as_raw() != device.as_raw() {
             let this = device.as_raw();
             let other = other.as_raw();

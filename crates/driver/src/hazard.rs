@@ -78,4 +78,4 @@ pub use self::operation::Operation;
 pub(crate) use self::scope::{CaptureLog, Scope};
 pub(crate) use self::sync_point::{SyncPoints, wait};
 pub use self::thread_state::is_nested;
-pub(crate) use self::thread_state::{Ordering, expect_not_ordering};
+pub(crate) use self::thread_state::{Ordering, check_not_ordering};

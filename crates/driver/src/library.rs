@@ -162,9 +162,7 @@ impl Library {
     #[doc(alias = "cudaLibraryGetGlobal")]
     pub fn global<T>(&self, context: &Context, name: &str) -> Result<Global<T>> {
         const OPERATION: &str = "Library::global";
-        self.shared
-            .driver
-            .expect_same(context.driver(), OPERATION)?;
+        self.shared.driver.check_same(context.driver(), OPERATION)?;
         if self.shared.modules.is_some() {
             return self
                 .module(context)?
@@ -266,7 +264,7 @@ impl Library {
     pub fn module(&self, context: &Context) -> Result<Module> {
         self.shared
             .driver
-            .expect_same(context.driver(), "Library::module")?;
+            .check_same(context.driver(), "Library::module")?;
         if let Some(modules) = &self.shared.modules {
             return modules.in_context(context);
         }

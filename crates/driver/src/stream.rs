@@ -186,7 +186,7 @@ impl Stream {
     #[doc(alias = "cudaStreamSynchronize")]
     #[inline]
     pub fn synchronize(&self) -> Result<()> {
-        self.expect_no_scope("Stream::synchronize")?;
+        self.check_no_scope("Stream::synchronize")?;
         capture_guard::refuse_wait("Stream::synchronize")?;
         self.drain()
     }
@@ -202,7 +202,7 @@ impl Stream {
     ///
     /// As for [`Stream::synchronize`], except within a capture closure.
     pub fn drain(&self) -> Result<()> {
-        self.expect_no_scope("Stream::drain")?;
+        self.check_no_scope("Stream::drain")?;
         // SAFETY: the stream is live and belongs to this driver.
         unsafe { call!(self.driver(), cuStreamSynchronize(self.as_raw())) }
     }
@@ -217,7 +217,7 @@ impl Stream {
     #[doc(alias = "cuStreamQuery")]
     #[doc(alias = "cudaStreamQuery")]
     pub fn is_finished(&self) -> Result<bool> {
-        self.expect_no_scope("Stream::is_finished")?;
+        self.check_no_scope("Stream::is_finished")?;
         // SAFETY: the stream is live and belongs to this driver.
         finished(unsafe { call!(self.driver(), cuStreamQuery(self.as_raw())) })
     }

@@ -114,7 +114,7 @@ impl Layout {
     }
 
     /// Checks that every length is a power of two.
-    pub(crate) fn expect_powers_of_two(&self, operation: &'static str) -> Result<()> {
+    pub(crate) fn check_powers_of_two(&self, operation: &'static str) -> Result<()> {
         if self.lengths.iter().all(|length| length.is_power_of_two()) {
             return Ok(());
         }

@@ -119,7 +119,7 @@ impl<I: Transform<O>, O> Plan<I, O> {
     fn layout(operation: &'static str, shape: &Shape) -> Result<Layout> {
         let layout = Layout::new(operation, I::FORM, shape)?;
         if I::NEEDS_POWERS_OF_TWO {
-            layout.expect_powers_of_two(operation)?;
+            layout.check_powers_of_two(operation)?;
         }
         Ok(layout)
     }

@@ -178,7 +178,7 @@ impl<T> DeviceVec<T> {
         const OPERATION: &str = "DeviceVec::extend_from_device";
         self.stream()
             .driver()
-            .expect_same(source.owner_stream().driver(), OPERATION)?;
+            .check_same(source.owner_stream().driver(), OPERATION)?;
         let len = self.make_room_to_write(OPERATION, source.len())?;
         let operation = self.stream().enqueue(OPERATION)?;
         device::copy(operation, self.spare(source.len()), source.operand())?;
@@ -369,7 +369,7 @@ impl<T> DeviceVec<T> {
         const OPERATION: &str = "DeviceVec::enable_access";
         self.stream()
             .driver()
-            .expect_same(device.driver(), OPERATION)?;
+            .check_same(device.driver(), OPERATION)?;
         let owner = self.stream().device();
         if owner.as_raw() == device.as_raw() || self.segments.is_reached_by(device) {
             return Ok(());

@@ -120,7 +120,7 @@ impl MemoryPool {
     #[doc(alias = "cudaDeviceSetMemPool")]
     pub fn set_current_for(&self, device: &Device) -> Result<()> {
         self.driver()
-            .expect_same(device.driver(), "MemoryPool::set_current_for")?;
+            .check_same(device.driver(), "MemoryPool::set_current_for")?;
         // SAFETY: the pool is live, and the device belongs to this driver.
         unsafe {
             call!(

@@ -149,7 +149,7 @@ impl MulticastObject {
     #[doc(alias = "cuMulticastAddDevice")]
     pub fn add_device(&self, device: &Device) -> Result<()> {
         self.driver()
-            .expect_same(device.driver(), "MulticastObject::add_device")?;
+            .check_same(device.driver(), "MulticastObject::add_device")?;
         // SAFETY: the object is live, and the driver validates the device.
         unsafe {
             call!(
@@ -175,9 +175,9 @@ impl MulticastObject {
         memory: &PhysicalMemory,
     ) -> Result<MulticastBinding> {
         self.driver()
-            .expect_same(memory.driver(), "MulticastObject::bind")?;
+            .check_same(memory.driver(), "MulticastObject::bind")?;
         self.driver()
-            .expect_same(device.driver(), "MulticastObject::bind")?;
+            .check_same(device.driver(), "MulticastObject::bind")?;
         let bytes = memory.byte_len();
         let total = self.byte_len();
         if offset.checked_add(bytes).is_none_or(|end| end > total) {

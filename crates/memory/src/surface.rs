@@ -9,7 +9,7 @@ use curium_driver::sys::{CUresourcetype, CUsurfObject};
 use curium_driver::{Argument, ByValue, Driver, Error, Result, Returned, call};
 
 use crate::array::{ArrayHandle, Uses};
-use crate::texture::{empty, expect_known};
+use crate::texture::{check_known, empty};
 use crate::{Array, ArrayFlags, wait};
 
 /// The kernel parameter type of a surface: `cudaSurfaceObject_t` in CUDA C++. Pass a `&`[`Surface`] for it.
@@ -134,7 +134,7 @@ impl SurfaceHandle {
 // that keep it.
 unsafe impl<T> Argument<SurfaceObject> for &Surface<T> {
     unsafe fn bind(&mut self, operation: &mut Operation<'_>) -> Result<SurfaceObject> {
-        expect_known(
+        check_known(
             "surface",
             self.array.uses().stream().context(),
             operation.stream(),

@@ -399,7 +399,7 @@ impl<T> Source<T> {
 // that keep it.
 unsafe impl<T> Argument<TextureObject> for &Texture<T> {
     unsafe fn bind(&mut self, operation: &mut Operation<'_>) -> Result<TextureObject> {
-        expect_known("texture", &self.handle.context, operation.stream())?;
+        check_known("texture", &self.handle.context, operation.stream())?;
         operation.keep(&self.handle);
         match &self.source {
             Source::Buffer(buffer) | Source::Pitch2d(buffer) => {
@@ -457,9 +457,9 @@ impl Drop for TextureHandle {
 
 /// Returns an error if a texture or surface of `context` cannot be used by kernels on `stream`: texture and surface
 /// objects belong to a context.
-pub(crate) fn expect_known(what: &str, context: &Context, stream: &Stream) -> Result<()> {
+pub(crate) fn check_known(what: &str, context: &Context, stream: &Stream) -> Result<()> {
     const OPERATION: &str = "kernel argument";
-    stream.driver().expect_same(context.driver(), OPERATION)?;
+    stream.driver().check_same(context.driver(), OPERATION)?;
     if context.shares_objects_with(stream.context()) {
         return Ok(());
     }

@@ -179,10 +179,10 @@ impl Communicator {
     #[inline(always)]
     pub fn enqueue(&mut self, stream: &Stream, mut operation: Operation<'_>) -> Result<()> {
         let name = operation.name();
-        group::expect_none(name)?;
+        group::check_none(name)?;
         self.expect_device(name, stream)?;
         let mut stream_operation = stream.enqueue(name)?;
-        operation.form.expect_element(self.library())?;
+        operation.form.check_element(self.library())?;
         let form = operation.form;
         let membership = self.membership();
         let count = form.count(membership, GroupState::Ungrouped)?;
@@ -235,7 +235,7 @@ impl Communicator {
     /// - [`Error::Driver`](crate::Error::Driver) as for [`Stream::synchronize`].
     #[doc(alias = "ncclCommGetAsyncError")]
     pub fn synchronize(&mut self, stream: &Stream) -> Result<()> {
-        group::expect_none("Communicator::synchronize")?;
+        group::check_none("Communicator::synchronize")?;
         let use_guard = UseGuard::acquire(&*self.shared, "Communicator::synchronize")?;
         let result = self.shared.wait("Communicator::synchronize", stream);
         drop(use_guard);
@@ -256,7 +256,7 @@ impl Communicator {
     #[doc(alias = "ncclCommFinalize")]
     #[doc(alias = "ncclCommDestroy")]
     pub fn close(self) -> Result<()> {
-        group::expect_none("Communicator::close")?;
+        group::check_none("Communicator::close")?;
         if Arc::strong_count(&self.shared) == 1 {
             self.shared.destroy()
         } else {
@@ -269,18 +269,18 @@ impl Communicator {
         if self.context() == stream.context() {
             Ok(())
         } else {
-            self.expect_same_device(operation, stream)
+            self.check_same_device(operation, stream)
         }
     }
 
     /// As [`Communicator::expect_device`], for a stream of another context.
     #[cold]
-    fn expect_same_device(&self, operation: &'static str, stream: &Stream) -> Result<()> {
+    fn check_same_device(&self, operation: &'static str, stream: &Stream) -> Result<()> {
         let device = self.context().device();
         let stream_device = stream.device();
         device
             .driver()
-            .expect_same(stream_device.driver(), operation)?;
+            .check_same(stream_device.driver(), operation)?;
         if device.as_raw() == stream_device.as_raw() {
             return Ok(());
         }

@@ -120,7 +120,7 @@ impl<'a> Group<'a> {
 
     #[inline(always)]
     fn start(&mut self) -> Result<()> {
-        expect_none("Nccl::group")?;
+        check_none("Nccl::group")?;
         // SAFETY: the group ends when this value does.
         unsafe { call!(self.library.api(), ncclGroupStart()) }?;
         IS_OPEN.set(true);
@@ -156,7 +156,7 @@ impl<'a> Group<'a> {
                 "the group was started outside this capture; start it within the capture",
             ));
         }
-        operation.form.expect_element(self.library)?;
+        operation.form.check_element(self.library)?;
         let count = operation.form.count(membership, GroupState::InGroup)?;
         let index = self.begin_use(shared, name)?;
         let _entered = self.enter(shared, stream)?;
@@ -200,7 +200,7 @@ impl<'a> Group<'a> {
             .iter()
             .position(|use_guard| Arc::ptr_eq(use_guard.shared(), shared))
         {
-            self.used[index].expect_live(operation)?;
+            self.used[index].check_live(operation)?;
             return Ok(index);
         }
         self.used
@@ -349,7 +349,7 @@ pub(crate) fn is_open() -> bool {
 
 /// Returns an error if the calling thread is in a group.
 #[inline]
-pub(crate) fn expect_none(operation: &'static str) -> Result<()> {
+pub(crate) fn check_none(operation: &'static str) -> Result<()> {
     if is_open() {
         Err(within(operation))
     } else {

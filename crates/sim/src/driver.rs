@@ -228,7 +228,7 @@ impl Driver {
         if host_function::is_running_here() {
             return Err(CUresult::CUDA_ERROR_NOT_PERMITTED);
         }
-        self.expect_initialized(function)?;
+        self.check_initialized(function)?;
         if self.capturing.load(Ordering::Acquire) {
             self.admit_among_captures(function)
         } else {

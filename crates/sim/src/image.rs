@@ -36,7 +36,7 @@ pub(crate) struct Refusal {
 impl Code {
     /// Compiles PTX. The result depends on nothing but the text and the settings.
     pub(crate) fn compile(text: &str, settings: Settings) -> std::result::Result<Self, Refusal> {
-        expect_version(text)?;
+        check_version(text)?;
         let module = parse_ptx(text, settings.newest_ptx, settings.compute_capability)?;
         let checking = Checking::nothing()
             .with_races(settings.race_checks)
@@ -173,7 +173,7 @@ pub(crate) unsafe fn text_at<'a>(image: *const u8) -> std::result::Result<&'a st
 }
 
 /// Checks that a text is PTX, which begins with its version after comments.
-pub(crate) fn expect_version(text: &str) -> std::result::Result<(), Refusal> {
+pub(crate) fn check_version(text: &str) -> std::result::Result<(), Refusal> {
     let first = Scanner::new(text).next();
     if first.is_some_and(|token| token.is_directive("version")) {
         Ok(())

@@ -112,7 +112,7 @@ const EXEMPT: &[Exemption] = &[
         functions: &[
             "Context::enter",
             "Context::entered",
-            "Driver::expect_same",
+            "Driver::check_same",
             "Stream::check_enqueue",
             "Stream::check_enqueue_now",
             "Stream::check_enqueue_uncaptured",

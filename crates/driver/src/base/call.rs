@@ -32,7 +32,7 @@ macro_rules! call {
     ($driver:expr, $function:ident($($argument:expr),* $(,)?) creates $handle:expr) => {{
         let driver: &$crate::Driver = $driver;
         match $crate::call!(driver, $function($($argument),*)) {
-            Ok(()) => driver.expect_handle($crate::Function::$function, $handle),
+            Ok(()) => driver.check_handle($crate::Function::$function, $handle),
             Err(error) => Err(error),
         }
     }};
@@ -99,7 +99,7 @@ impl Driver {
     /// Returns an error if a successful call of `function` returned a null handle.
     #[doc(hidden)]
     #[inline]
-    pub fn expect_handle(&self, function: Function, handle: impl RawHandle) -> Result<(), Error> {
+    pub fn check_handle(&self, function: Function, handle: impl RawHandle) -> Result<(), Error> {
         if handle.is_null() {
             Err(self.created_nothing(function))
         } else {

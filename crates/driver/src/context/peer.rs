@@ -24,7 +24,7 @@ impl Context {
     #[doc(alias = "cudaDeviceEnablePeerAccess")]
     pub fn enable_peer_access(&self, peer: &Self) -> Result<()> {
         self.driver()
-            .expect_same(peer.driver(), "Context::enable_peer_access")?;
+            .check_same(peer.driver(), "Context::enable_peer_access")?;
         let result = self.entered(|driver| {
             // SAFETY: `peer` is live and belongs to this driver, this context is current, and the flags must be 0.
             unsafe { call!(driver, cuCtxEnablePeerAccess(peer.as_raw(), 0)) }
@@ -45,7 +45,7 @@ impl Context {
     #[doc(alias = "cudaDeviceDisablePeerAccess")]
     pub fn disable_peer_access(&self, peer: &Self) -> Result<()> {
         self.driver()
-            .expect_same(peer.driver(), "Context::disable_peer_access")?;
+            .check_same(peer.driver(), "Context::disable_peer_access")?;
         let result = self.entered(|driver| {
             // SAFETY: `peer` is live and belongs to this driver, and this context is current.
             unsafe { call!(driver, cuCtxDisablePeerAccess(peer.as_raw())) }

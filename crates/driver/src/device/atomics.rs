@@ -127,7 +127,7 @@ impl Device {
         operations: &[AtomicOperation],
     ) -> Result<Vec<AtomicForms>> {
         self.driver()
-            .expect_same(peer.driver(), "Device::peer_atomics")?;
+            .check_same(peer.driver(), "Device::peer_atomics")?;
         let (raw, count) = listed("Device::peer_atomics", operations)?;
         let mut forms = vec![0; raw.len()];
         let asked = raw.as_ptr();

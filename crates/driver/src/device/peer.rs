@@ -37,7 +37,7 @@ impl Device {
     #[doc(alias = "cudaDeviceCanAccessPeer")]
     pub fn can_access_peer(&self, peer: &Self) -> Result<bool> {
         self.driver()
-            .expect_same(peer.driver(), "Device::can_access_peer")?;
+            .check_same(peer.driver(), "Device::can_access_peer")?;
         let mut answer = 0;
         // SAFETY: `answer` is valid for writes.
         unsafe {
@@ -62,7 +62,7 @@ impl Device {
     #[doc(alias = "cudaDeviceGetP2PAttribute")]
     pub fn peer_attribute(&self, peer: &Self, attribute: CUdevice_P2PAttribute) -> Result<i32> {
         self.driver()
-            .expect_same(peer.driver(), "Device::peer_attribute")?;
+            .check_same(peer.driver(), "Device::peer_attribute")?;
         let from = self.as_raw();
         let to = peer.as_raw();
         let mut value = 0;

@@ -24,7 +24,7 @@ pub(super) fn make_private(folder: &Path) -> io::Result<()> {
     if !metadata.is_dir() {
         return Err(io::Error::from(io::ErrorKind::NotADirectory));
     }
-    expect_owned("folder", &metadata)?;
+    check_owned("folder", &metadata)?;
     let mode = metadata.mode() & 0o777;
     if mode & 0o077 != 0 {
         return Err(io::Error::other(format!(
@@ -36,7 +36,7 @@ pub(super) fn make_private(folder: &Path) -> io::Result<()> {
 
 /// Returns an error if another user owns the file or folder.
 #[cfg(unix)]
-fn expect_owned(what: &str, metadata: &fs::Metadata) -> io::Result<()> {
+fn check_owned(what: &str, metadata: &fs::Metadata) -> io::Result<()> {
     let owner = std::os::unix::fs::MetadataExt::uid(metadata);
     let user = geteuid();
     if owner == user {
@@ -74,7 +74,7 @@ pub(super) fn read_private(path: &Path) -> io::Result<Option<Vec<u8>>> {
         Err(error) => return Err(error),
     };
     #[cfg(unix)]
-    expect_private(&file.metadata()?)?;
+    check_private(&file.metadata()?)?;
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;
     Ok(Some(bytes))
@@ -82,8 +82,8 @@ pub(super) fn read_private(path: &Path) -> io::Result<Option<Vec<u8>>> {
 
 /// Returns an error if another user owns the file, or may write it.
 #[cfg(unix)]
-fn expect_private(file: &fs::Metadata) -> io::Result<()> {
-    expect_owned("file", file)?;
+fn check_private(file: &fs::Metadata) -> io::Result<()> {
+    check_owned("file", file)?;
     let mode = std::os::unix::fs::MetadataExt::mode(file) & 0o777;
     if mode & 0o022 != 0 {
         return Err(io::Error::other(format!(

@@ -19,7 +19,7 @@ impl Context {
     #[doc(alias = "cuGreenCtxRecordEvent")]
     pub fn record_event(&self, event: &Event) -> Result<()> {
         self.driver()
-            .expect_same(event.driver(), "Context::record_event")?;
+            .check_same(event.driver(), "Context::record_event")?;
         capture_guard::refuse("Context::record_event")?;
         match &self.owned() {
             // SAFETY: the context and the event are live and belong to this driver.
@@ -52,7 +52,7 @@ impl Context {
     #[doc(alias = "cuGreenCtxWaitEvent")]
     pub fn wait_event(&self, event: &Event) -> Result<()> {
         self.driver()
-            .expect_same(event.driver(), "Context::wait_event")?;
+            .check_same(event.driver(), "Context::wait_event")?;
         capture_guard::refuse("Context::wait_event")?;
         match &self.owned() {
             // SAFETY: the context and the event are live and belong to this driver.

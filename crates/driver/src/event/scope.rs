@@ -50,7 +50,7 @@ impl Event {
     }
 
     /// Returns an argument error of `operation` if the event was last recorded in a capture.
-    pub(super) fn expect_outside(&self, operation: &'static str) -> Result<()> {
+    pub(super) fn check_outside(&self, operation: &'static str) -> Result<()> {
         if self.scope() == 0 {
             return Ok(());
         }

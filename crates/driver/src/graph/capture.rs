@@ -20,7 +20,7 @@ use crate::base::capture_guard;
 use crate::base::kept_value::Key;
 use crate::base::release::release;
 use crate::call;
-use crate::hazard::{CaptureLog, Ordering, Scope, expect_not_ordering, wait};
+use crate::hazard::{CaptureLog, Ordering, Scope, check_not_ordering, wait};
 use crate::{Context, Error, Result, Stream};
 
 /// A stream in capture mode, passed to the closure of [`Graph::capture`] or [`Graph::capture_into`].
@@ -257,7 +257,7 @@ impl CaptureScope {
         target: Option<(Arc<Tree>, u32)>,
         begin: impl FnOnce(&Stream) -> Result<()>,
     ) -> Result<Self> {
-        expect_not_ordering(operation)?;
+        check_not_ordering(operation)?;
         let scope = Scope::new();
         let root = Stream::for_capture(context, &scope)?;
         begin(&root)?;

@@ -130,7 +130,7 @@ impl Graph {
         other: &Self,
         use_both: impl FnOnce(&mut State, &State) -> Result<T>,
     ) -> Result<T> {
-        self.driver().expect_same(other.driver(), operation)?;
+        self.driver().check_same(other.driver(), operation)?;
         if self.context().as_raw() != other.context().as_raw() {
             return Err(Error::argument(
                 operation,

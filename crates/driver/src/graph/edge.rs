@@ -379,7 +379,7 @@ impl Graph {
         let operation = "Graph::remove_edge";
         let driver = self.driver();
         let state = self.tree.lock()?;
-        state.expect_reorderable(operation)?;
+        state.check_reorderable(operation)?;
         let graph = state.graph(operation, self.number)?;
         let start = state.member(operation, self.number, from)?;
         let end = state.member(operation, self.number, to)?;

@@ -18,7 +18,7 @@ impl Graph {
     #[doc(alias = "cuGraphAddEventRecordNode")]
     #[doc(alias = "cudaGraphAddEventRecordNode")]
     pub fn add_event_record(&mut self, after: &[Node], event: &Event) -> Result<EventRecordNode> {
-        expect_event(self.context(), event, "Graph::add_event_record")?;
+        check_event(self.context(), event, "Graph::add_event_record")?;
         let resource = Some(Resource::Event(event.share()));
         let added = self.add("Graph::add_event_record", after, resource, |driver, arguments| {
             let NewNode {
@@ -45,7 +45,7 @@ impl Graph {
     #[doc(alias = "cuGraphAddEventWaitNode")]
     #[doc(alias = "cudaGraphAddEventWaitNode")]
     pub fn add_event_wait(&mut self, after: &[Node], event: &Event) -> Result<EventWaitNode> {
-        expect_event(self.context(), event, "Graph::add_event_wait")?;
+        check_event(self.context(), event, "Graph::add_event_wait")?;
         let resource = Some(Resource::Event(event.share()));
         let added = self.add("Graph::add_event_wait", after, resource, |driver, arguments| {
             let NewNode {
@@ -73,7 +73,7 @@ impl Graph {
     #[doc(alias = "cuGraphEventRecordNodeSetEvent")]
     #[doc(alias = "cudaGraphEventRecordNodeSetEvent")]
     pub fn set_event_record(&mut self, node: EventRecordNode, event: &Event) -> Result<()> {
-        expect_event(self.context(), event, "Graph::set_event_record")?;
+        check_event(self.context(), event, "Graph::set_event_record")?;
         let mut state = self.tree.lock()?;
         let raw = state.member("Graph::set_event_record", self.number, *node)?;
         // SAFETY: the node and the event are live and belong to this driver.
@@ -100,7 +100,7 @@ impl Graph {
     #[doc(alias = "cuGraphEventWaitNodeSetEvent")]
     #[doc(alias = "cudaGraphEventWaitNodeSetEvent")]
     pub fn set_event_wait(&mut self, node: EventWaitNode, event: &Event) -> Result<()> {
-        expect_event(self.context(), event, "Graph::set_event_wait")?;
+        check_event(self.context(), event, "Graph::set_event_wait")?;
         let mut state = self.tree.lock()?;
         let raw = state.member("Graph::set_event_wait", self.number, *node)?;
         // SAFETY: the node and the event are live and belong to this driver.
@@ -164,12 +164,8 @@ impl Graph {
 }
 
 /// Returns an error of `operation` unless `event` belongs to `context`.
-pub(super) fn expect_event(
-    context: &Context,
-    event: &Event,
-    operation: &'static str,
-) -> Result<()> {
-    context.driver().expect_same(event.driver(), operation)?;
+pub(super) fn check_event(context: &Context, event: &Event, operation: &'static str) -> Result<()> {
+    context.driver().check_same(event.driver(), operation)?;
     if event.context().as_raw() == context.as_raw() {
         return Ok(());
     }

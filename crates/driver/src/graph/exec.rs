@@ -9,7 +9,7 @@ use std::sync::Arc;
 use curium_sys::{CUgraphExec, CUgraphExec_st, CUgraphNode};
 
 use super::exec_host::Closures;
-use super::instantiate::expect_context;
+use super::instantiate::check_context;
 use super::kernel_update::UpdatedKernels;
 use super::leases::Leases;
 use super::node::Node;
@@ -118,9 +118,9 @@ impl GraphExec {
     #[doc(alias = "cudaGraphLaunch")]
     #[inline]
     pub fn launch(&mut self, stream: &Stream) -> Result<()> {
-        expect_context(&self.context, stream, LAUNCH)?;
+        check_context(&self.context, stream, LAUNCH)?;
         if !stream.executes_for(self.driver()) {
-            expect_uncaptured(stream)?;
+            check_uncaptured(stream)?;
         }
         if self.state.closures.is_some() {
             self.launch_with_closures(stream)
@@ -155,7 +155,7 @@ impl GraphExec {
     #[doc(alias = "cudaGraphUpload")]
     #[inline]
     pub fn upload(&self, stream: &Stream) -> Result<()> {
-        expect_context(&self.context, stream, "GraphExec::upload")?;
+        check_context(&self.context, stream, "GraphExec::upload")?;
         let operation = stream.enqueue_uncaptured("GraphExec::upload")?;
         // SAFETY: the executable graph and the stream are live and belong to this driver, and this value is not `Sync`.
         unsafe {
@@ -363,7 +363,7 @@ pub(super) const LAUNCH: &str = "GraphExec::launch";
 /// closure.
 #[cold]
 #[inline(never)]
-fn expect_uncaptured(stream: &Stream) -> Result<()> {
+fn check_uncaptured(stream: &Stream) -> Result<()> {
     if stream.is_capture_active() {
         return Err(Error::argument(
             LAUNCH,

@@ -105,7 +105,7 @@ impl Graph {
     #[doc(alias = "cudaGraphInstantiateWithFlags")]
     pub fn instantiate_with(&self, options: InstantiateOptions<'_>) -> Result<GraphExec> {
         if let Some(stream) = options.upload {
-            expect_context(self.context(), stream, "Graph::instantiate_with")?;
+            check_context(self.context(), stream, "Graph::instantiate_with")?;
         }
         let state = self.tree.lock()?;
         let graph = state.graph("Graph::instantiate_with", self.number)?;
@@ -237,12 +237,12 @@ pub(super) fn describe(driver: &Driver, state: &State, raw: CUgraphNode) -> Stri
 
 /// Returns an error of `operation` unless `stream` belongs to `context`.
 #[inline]
-pub(super) fn expect_context(
+pub(super) fn check_context(
     context: &crate::Context,
     stream: &Stream,
     operation: &'static str,
 ) -> Result<()> {
-    context.driver().expect_same(stream.driver(), operation)?;
+    context.driver().check_same(stream.driver(), operation)?;
     if stream.context().as_raw() == context.as_raw() {
         return Ok(());
     }

@@ -136,7 +136,7 @@ impl Graph {
         config: LaunchConfig,
         arguments: impl NodeArguments<S>,
     ) -> Result<()> {
-        expect_kernel(self.context(), kernel.inner(), "Graph::set_kernel")?;
+        check_kernel(self.context(), kernel.inner(), "Graph::set_kernel")?;
         let bound = kernel.bound(self.context())?;
         let kernel = bound.inner();
         let mut state = self.tree.lock()?;
@@ -189,7 +189,7 @@ impl Graph {
         config: LaunchConfig,
         values: *mut *mut c_void,
     ) -> Result<KernelNode<S>> {
-        expect_kernel(self.context(), kernel.inner(), operation)?;
+        check_kernel(self.context(), kernel.inner(), operation)?;
         let context = self.context().clone();
         let bound = kernel.bound(&context)?;
         let inner = bound.inner();
@@ -230,12 +230,12 @@ impl Graph {
 
 /// Returns an error of `operation` unless nodes of `context` can run `kernel`.
 #[inline]
-pub(super) fn expect_kernel(
+pub(super) fn check_kernel(
     context: &Context,
     kernel: &Inner,
     operation: &'static str,
 ) -> Result<()> {
-    context.driver().expect_same(&kernel.driver, operation)?;
+    context.driver().check_same(&kernel.driver, operation)?;
     let kernel_context = match &kernel.owner {
         Owner::Library(_) => return Ok(()),
         Owner::Module(module) => module.context(),

@@ -10,7 +10,7 @@ use std::ffi::c_void;
 use curium_sys::{CUDA_KERNEL_NODE_PARAMS, CUgraphExec, CUgraphNode, CUgraphNode_st, Function};
 
 use super::exec::GraphExec;
-use super::kernel::{expect_kernel, older, params};
+use super::kernel::{check_kernel, older, params};
 use super::node::{KernelNode, Node};
 use crate::base::handle::Handle;
 use crate::call;
@@ -141,7 +141,7 @@ impl GraphExec {
             // SAFETY: the caller is responsible for the kernel in every context.
             return unsafe { self.set_kernel_values(node, &bound, config, values) };
         }
-        expect_kernel(self.context(), kernel, OPERATION)?;
+        check_kernel(self.context(), kernel, OPERATION)?;
         let params = params(kernel, self.context(), config, values);
         let set = self.with_own_node(OPERATION, node, |context, exec, raw| {
             // SAFETY: the executable graph, the node and the kernel are live, and the caller is responsible for the

@@ -249,7 +249,7 @@ impl Graph {
     #[doc(alias = "cuGraphDestroyNode")]
     #[doc(alias = "cudaGraphDestroyNode")]
     pub fn remove(&mut self, node: Node) -> Result<()> {
-        self.remove_if(node, |state| state.expect_reorderable("Graph::remove"))
+        self.remove_if(node, |state| state.check_reorderable("Graph::remove"))
     }
 
     /// Removes a node if `check` of the locked tree succeeds.

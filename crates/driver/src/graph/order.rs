@@ -119,7 +119,7 @@ impl State {
     }
 
     /// Returns an error of `operation` if captured work that writes memory depends on the order of nodes.
-    pub(super) fn expect_reorderable(&self, operation: &'static str) -> Result<()> {
+    pub(super) fn check_reorderable(&self, operation: &'static str) -> Result<()> {
         if !self
             .resources_by_graph()
             .any(|(_, resource)| resource.leases().any(Lease::is_write))

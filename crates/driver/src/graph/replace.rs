@@ -73,7 +73,7 @@ impl GraphExec {
     #[doc(alias = "cudaGraphExecUpdate")]
     pub fn update(&mut self, graph: &Graph) -> Result<GraphUpdate> {
         let operation = "GraphExec::update";
-        self.driver().expect_same(graph.driver(), operation)?;
+        self.driver().check_same(graph.driver(), operation)?;
         if self.context().as_raw() != graph.context().as_raw() {
             return Err(Error::argument(
                 operation,

@@ -83,7 +83,7 @@ impl Graph {
         after: &[Node],
         semaphores: &[GraphSemaphore],
     ) -> Result<SemaphoreSignalNode> {
-        expect_semaphores(self.context(), semaphores, "Graph::add_semaphore_signal")?;
+        check_semaphores(self.context(), semaphores, "Graph::add_semaphore_signal")?;
         let mut signals = Signals::new(semaphores);
         let params = signals.params();
         let added = self.add("Graph::add_semaphore_signal", after, owners(semaphores), |driver, arguments| {
@@ -116,7 +116,7 @@ impl Graph {
         after: &[Node],
         semaphores: &[GraphSemaphore],
     ) -> Result<SemaphoreWaitNode> {
-        expect_semaphores(self.context(), semaphores, "Graph::add_semaphore_wait")?;
+        check_semaphores(self.context(), semaphores, "Graph::add_semaphore_wait")?;
         let mut waits = Waits::new(semaphores);
         let params = waits.params();
         let added = self.add("Graph::add_semaphore_wait", after, owners(semaphores), |driver, arguments| {
@@ -248,7 +248,7 @@ impl Graph {
         semaphores: &[GraphSemaphore],
         set: impl FnOnce(&Driver, curium_sys::CUgraphNode) -> Result<()>,
     ) -> Result<()> {
-        expect_semaphores(self.context(), semaphores, operation)?;
+        check_semaphores(self.context(), semaphores, operation)?;
         let mut state = self.tree.lock()?;
         set(self.driver(), state.member(operation, self.number, node)?)?;
         let before = state.replace_resource(node, owners(semaphores));
@@ -313,7 +313,7 @@ impl fmt::Debug for GraphSemaphore {
 }
 
 /// Returns an error of `operation` unless nodes of `context` can use the semaphores.
-pub(super) fn expect_semaphores(
+pub(super) fn check_semaphores(
     context: &Context,
     semaphores: &[GraphSemaphore],
     operation: &'static str,
@@ -321,7 +321,7 @@ pub(super) fn expect_semaphores(
     semaphores.iter().try_for_each(|semaphore| {
         context
             .driver()
-            .expect_same(semaphore.context.driver(), operation)?;
+            .check_same(semaphore.context.driver(), operation)?;
         if semaphore.context.as_raw() == context.as_raw() {
             return Ok(());
         }

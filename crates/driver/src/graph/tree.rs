@@ -126,7 +126,7 @@ impl Tree {
 impl State {
     /// Returns the raw handle of a graph of the tree.
     pub(super) fn graph(&self, operation: &'static str, number: u32) -> Result<CUgraph> {
-        self.expect_usable(operation)?;
+        self.check_usable(operation)?;
         match self.graphs.get(number as usize) {
             Some(Some(raw)) => Ok(raw.raw()),
             _ => Err(Error::argument(
@@ -138,7 +138,7 @@ impl State {
 
     /// Returns the raw handle of a node of the tree.
     pub(super) fn node(&self, operation: &'static str, node: Node) -> Result<CUgraphNode> {
-        self.expect_usable(operation)?;
+        self.check_usable(operation)?;
         self.entry(operation, node).map(|entry| entry.raw.raw())
     }
 
@@ -149,7 +149,7 @@ impl State {
         graph: u32,
         node: Node,
     ) -> Result<CUgraphNode> {
-        self.expect_usable(operation)?;
+        self.check_usable(operation)?;
         self.member_in_use(operation, graph, node)
     }
 
@@ -184,7 +184,7 @@ impl State {
         entry.ok_or_else(|| Error::argument(operation, format!("{node} was removed")))
     }
 
-    fn expect_usable(&self, operation: &'static str) -> Result<()> {
+    fn check_usable(&self, operation: &'static str) -> Result<()> {
         self.refusal
             .map_or(Ok(()), |reason| Err(Error::argument(operation, reason)))
     }

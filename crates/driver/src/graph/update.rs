@@ -5,7 +5,7 @@ use std::sync::Arc;
 use curium_sys::{CUgraphExec, CUgraphNode, CUgraphNodeParams, cuuint64_t};
 
 use super::copy::GraphCopy;
-use super::event::expect_event;
+use super::event::check_event;
 use super::exec::GraphExec;
 use super::fill::GraphFill;
 use super::instantiate::InstantiateFlags;
@@ -14,7 +14,7 @@ use super::node::{
     SemaphoreSignalNode, SemaphoreWaitNode,
 };
 use super::resource::Resource;
-use super::semaphore::{GraphSemaphore, Signals, Waits, expect_semaphores, owners};
+use super::semaphore::{GraphSemaphore, Signals, Waits, check_semaphores, owners};
 use super::tree::ROOT;
 use super::{Graph, memory_operation};
 use crate::call;
@@ -93,7 +93,7 @@ impl GraphExec {
     #[doc(alias = "cudaGraphExecEventRecordNodeSetEvent")]
     #[inline]
     pub fn set_event_record(&mut self, node: EventRecordNode, event: &Event) -> Result<()> {
-        expect_event(self.context(), event, "GraphExec::set_event_record")?;
+        check_event(self.context(), event, "GraphExec::set_event_record")?;
         self.with_node("GraphExec::set_event_record", *node, |driver, exec, raw| {
             // SAFETY: the executable graph, the node and the event are live and belong to this driver.
             unsafe {
@@ -118,7 +118,7 @@ impl GraphExec {
     #[doc(alias = "cudaGraphExecEventWaitNodeSetEvent")]
     #[inline]
     pub fn set_event_wait(&mut self, node: EventWaitNode, event: &Event) -> Result<()> {
-        expect_event(self.context(), event, "GraphExec::set_event_wait")?;
+        check_event(self.context(), event, "GraphExec::set_event_wait")?;
         self.with_node("GraphExec::set_event_wait", *node, |driver, exec, raw| {
             // SAFETY: the executable graph, the node and the event are live and belong to this driver.
             unsafe {
@@ -146,7 +146,7 @@ impl GraphExec {
         node: SemaphoreSignalNode,
         semaphores: &[GraphSemaphore],
     ) -> Result<()> {
-        expect_semaphores(
+        check_semaphores(
             self.context(),
             semaphores,
             "GraphExec::set_semaphore_signal",
@@ -190,7 +190,7 @@ impl GraphExec {
         node: SemaphoreWaitNode,
         semaphores: &[GraphSemaphore],
     ) -> Result<()> {
-        expect_semaphores(self.context(), semaphores, "GraphExec::set_semaphore_wait")?;
+        check_semaphores(self.context(), semaphores, "GraphExec::set_semaphore_wait")?;
         let mut waits = Waits::new(semaphores);
         let params = waits.params();
         self.with_node(

@@ -116,7 +116,7 @@ impl Graph {
     pub fn retain_object(&mut self, object: &UserObject) -> Result<()> {
         let operation = "Graph::retain_object";
         self.driver()
-            .expect_same(object.reference.driver(), operation)?;
+            .check_same(object.reference.driver(), operation)?;
         let mut state = self.tree.lock()?;
         self.retain_reference(&state, operation, &object.reference)?;
         *state.user_object_count(self.number, object.as_raw().addr()) += 1;
@@ -136,7 +136,7 @@ impl Graph {
     pub fn release_object(&mut self, object: &UserObject) -> Result<()> {
         let operation = "Graph::release_object";
         self.driver()
-            .expect_same(object.reference.driver(), operation)?;
+            .check_same(object.reference.driver(), operation)?;
         let mut state = self.tree.lock()?;
         if *state.user_object_count(self.number, object.as_raw().addr()) == 0 {
             // The driver would succeed and release a reference that other code relies on.

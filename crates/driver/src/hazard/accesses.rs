@@ -11,7 +11,7 @@ use super::operation::Operation;
 use super::report::Memory;
 use super::scope::Scope;
 use super::sync_point::OPERATION;
-use super::thread_state::{expect_not_ordering, is_ordering};
+use super::thread_state::{check_not_ordering, is_ordering};
 use crate::stream::until_done::until_done;
 use crate::{Error, Result, Stream};
 
@@ -176,7 +176,7 @@ impl Accesses {
         if let Some(leased) = self.lease.get() {
             return operation.begin(leased, is_write);
         }
-        expect_not_ordering(OPERATION)?;
+        check_not_ordering(OPERATION)?;
         let mut others = self.others.lock();
         let Some(leased) = self.lease.get() else {
             return self.history.before(&mut others, stream, is_write);
@@ -188,7 +188,7 @@ impl Accesses {
     #[cold]
     fn order_captured(&self, scope: &Scope, stream: &Stream, is_write: bool) -> Result<()> {
         let owner = self.history.writer();
-        stream.driver().expect_same(owner.driver(), OPERATION)?;
+        stream.driver().check_same(owner.driver(), OPERATION)?;
         if owner.scope().is_some() && !scope.owns(owner) {
             return Err(in_another_graph());
         }
@@ -312,7 +312,7 @@ impl Accesses {
     }
 
     fn streams(&self, only_writes: bool) -> Result<Vec<Stream>> {
-        expect_not_ordering(OPERATION)?;
+        check_not_ordering(OPERATION)?;
         Ok(self.lease.get().map_or_else(
             || self.history.streams(&self.others.lock(), only_writes),
             |leased| leased.streams(only_writes),
@@ -382,7 +382,7 @@ impl Accesses {
     /// An argument error in a call observer whose thread is ordering an access or launching a graph.
     pub fn revoke(&mut self) -> Result<()> {
         if let Some(leased) = self.lease.get() {
-            expect_not_ordering(OPERATION)?;
+            check_not_ordering(OPERATION)?;
             leased.revoke();
         }
         Ok(())

@@ -7,7 +7,7 @@ use std::thread;
 use super::lease::{LAUNCH, Lease};
 use super::lease_lock::{Claimable as _, LaunchRecord, Launches, launch_holding};
 use super::sync_point::StreamPoint;
-use super::thread_state::{Ordering, expect_idle, is_ordering};
+use super::thread_state::{Ordering, check_idle, is_ordering};
 use crate::{Result, Stream, emit_event};
 
 /// The leases of an executable graph, without duplicates, and its launches.
@@ -48,7 +48,7 @@ impl LaunchLeases {
 
     #[inline]
     fn launch_leasing(&self, stream: &Stream, launch: impl FnOnce() -> Result<()>) -> Result<()> {
-        expect_idle(LAUNCH)?;
+        check_idle(LAUNCH)?;
         let mut launches = self.record.lock();
         if launches.missing.is_empty()
             && launches

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use super::history::{AccessList, History};
 use super::lease_lock::{Claimable, LeaseLock};
 use super::sync_point::{OPERATION, StreamPoint};
-use super::thread_state::{expect_not_ordering, is_nested};
+use super::thread_state::{check_not_ordering, is_nested};
 use crate::base::release::release;
 use crate::{Error, Result, Stream};
 
@@ -85,7 +85,7 @@ impl Leased {
 
     /// Begins an access of the owner. It ends with [`Leased::end`] or [`Leased::cancel`].
     pub(super) fn begin(&self, stream: &Stream, is_write: bool) -> Result<()> {
-        expect_not_ordering(OPERATION)?;
+        check_not_ordering(OPERATION)?;
         self.lock.begin(is_write, is_nested(), |history, others| {
             history.before(others, stream, is_write)
         })
@@ -154,7 +154,7 @@ impl Leased {
         operation: &'static str,
         is_write: bool,
     ) -> Result<HostAccess> {
-        expect_not_ordering(operation)?;
+        check_not_ordering(operation)?;
         let has_begun = self
             .lock
             .with(is_write, is_nested(), |_, _| self.begin_view(is_write));

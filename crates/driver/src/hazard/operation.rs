@@ -10,7 +10,7 @@ use curium_sys::{CUdeviceptr, CUstream};
 use super::lease::Leased;
 use super::scope::Scope;
 use super::sync_point::OPERATION;
-use super::thread_state::{self, expect_not_ordering, is_nested};
+use super::thread_state::{self, check_not_ordering, is_nested};
 use crate::base::capture_guard::{self, ON_THE_SCOPE};
 use crate::base::kept_value::Key;
 use crate::{AsRawStream as _, Driver, Result, Stream};
@@ -122,7 +122,7 @@ impl Stream {
     #[inline]
     pub fn enqueue_uncaptured(&self, name: &'static str) -> Result<Operation<'_>> {
         if self.is_in_capture() {
-            self.expect_uncaptured(name)?;
+            self.check_uncaptured(name)?;
         }
         Ok(Operation::new(self, name))
     }
@@ -137,7 +137,7 @@ impl Stream {
     /// As for [`Stream::enqueue_uncaptured`]; an argument error if other code captures the stream; an error returned by
     /// the driver.
     pub fn enqueue_now(&self, name: &'static str, instead: &str) -> Result<Operation<'_>> {
-        self.expect_recorded(name, instead)?;
+        self.check_recorded(name, instead)?;
         if self.is_capturing()? {
             return Err(capture_guard::refused_on_captured(name, instead));
         }
@@ -191,7 +191,7 @@ impl<'a> Operation<'a> {
     /// Checks the captures of a launch, as [`Stream::enqueue`] does.
     #[cold]
     pub(crate) fn admit(&mut self) -> Result<()> {
-        self.stream.expect_recorded(self.name, ON_THE_SCOPE)?;
+        self.stream.check_recorded(self.name, ON_THE_SCOPE)?;
         self.enter()
     }
 
@@ -208,7 +208,7 @@ impl<'a> Operation<'a> {
     #[cold]
     #[inline(never)]
     fn enter_capture(stream: &Stream, name: &'static str, instead: &str) -> Result<Held> {
-        stream.expect_recorded(name, instead)?;
+        stream.check_recorded(name, instead)?;
         let mut operation = Operation::new(stream, name);
         operation.enter()?;
         Ok(std::mem::replace(&mut *operation.held, Held::Nothing))
@@ -406,7 +406,7 @@ impl<'a> Operation<'a> {
     #[cold]
     #[inline(never)]
     fn enter(&mut self) -> Result<()> {
-        expect_not_ordering(OPERATION)?;
+        check_not_ordering(OPERATION)?;
         if let Some(scope) = self.stream.scope()
             && scope.enter(is_nested())
         {

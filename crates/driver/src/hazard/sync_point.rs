@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 
 use super::registrations::Registrations;
 use super::report::Hazard;
-use super::thread_state::{Ordering, expect_not_ordering};
+use super::thread_state::{Ordering, check_not_ordering};
 use crate::base::capture_mode::with_relaxed_capture_mode;
 use crate::{Error, Event, EventFlags, Result, Stream};
 
@@ -97,7 +97,7 @@ impl SyncPoints {
         if source == target {
             waiting.wait_event_unguarded(event)?;
         } else {
-            expect_done(event, waiting)?;
+            check_done(event, waiting)?;
         }
         Ok(source.is_none().then_some(sync_point))
     }
@@ -155,8 +155,8 @@ fn wait_for_other(
     sync_points: u64,
     hazard: Option<Hazard>,
 ) -> Result<bool> {
-    waiting.driver().expect_same(stream.driver(), OPERATION)?;
-    expect_not_ordering(OPERATION)?;
+    waiting.driver().check_same(stream.driver(), OPERATION)?;
+    check_not_ordering(OPERATION)?;
     let _ordering = Ordering::begin();
     let mut waited = waiting.sync_points().waited.lock();
     let previous = waited
@@ -199,7 +199,7 @@ fn in_capture(waiting: &Stream, stream: &Stream) -> Error {
 
 /// Returns an error unless `event` has completed. `waiting` is being captured, and needs no wait for a completed event.
 #[inline]
-fn expect_done(event: &Event, waiting: &Stream) -> Result<()> {
+fn check_done(event: &Event, waiting: &Stream) -> Result<()> {
     if with_relaxed_capture_mode(event.driver(), || event.is_finished())? {
         return Ok(());
     }

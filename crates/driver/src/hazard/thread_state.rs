@@ -53,7 +53,7 @@ pub(super) fn is_ordering() -> bool {
 
 /// Returns an argument error of `operation` if this thread holds locks of this module.
 #[inline]
-pub(crate) fn expect_not_ordering(operation: &'static str) -> Result<()> {
+pub(crate) fn check_not_ordering(operation: &'static str) -> Result<()> {
     if is_ordering() {
         Err(reentrant(operation))
     } else {
@@ -64,7 +64,7 @@ pub(crate) fn expect_not_ordering(operation: &'static str) -> Result<()> {
 /// Returns an argument error of `operation`, which waits for accesses of other threads, if this thread is enqueuing one
 /// itself.
 #[inline]
-pub(super) fn expect_idle(operation: &'static str) -> Result<()> {
+pub(super) fn check_idle(operation: &'static str) -> Result<()> {
     if is_nested() {
         Err(reentrant(operation))
     } else {

@@ -54,7 +54,7 @@ impl Inner {
     #[inline(never)]
     fn admit_slow(&self, operation: &mut Operation<'_>) -> Result<CUfunction> {
         self.driver
-            .expect_same(operation.driver(), operation.name())?;
+            .check_same(operation.driver(), operation.name())?;
         operation.admit()?;
         let handle = if self.is_unbound() {
             self.function(operation.name(), operation.stream().context())?

@@ -349,7 +349,7 @@ impl Inner {
     }
 
     fn expect_device(&self, operation: &'static str, device: &Device) -> Result<()> {
-        self.driver.expect_same(device.driver(), operation)?;
+        self.driver.check_same(device.driver(), operation)?;
         let kernel_device = match &self.owner {
             Owner::Library(_) => return Ok(()),
             Owner::Module(module) => module.context().device(),

@@ -155,7 +155,7 @@ impl Inner {
         operation: &'static str,
         context: &Context,
     ) -> Result<CUfunction> {
-        self.expect_context(operation, context)?;
+        self.check_context(operation, context)?;
         match self.owner {
             Owner::Module(_) | Owner::LibraryIn(..) => Ok(self.raw.raw()),
             Owner::Library(ref library) if library.is_module_based() => {
@@ -176,8 +176,8 @@ impl Inner {
     }
 
     /// Returns an error if the kernel is bound to another context than `context`.
-    pub(super) fn expect_context(&self, operation: &'static str, context: &Context) -> Result<()> {
-        self.driver.expect_same(context.driver(), operation)?;
+    pub(super) fn check_context(&self, operation: &'static str, context: &Context) -> Result<()> {
+        self.driver.check_same(context.driver(), operation)?;
         match self.context() {
             Some(own) if own != context.as_raw() => Err(Error::argument(
                 operation,

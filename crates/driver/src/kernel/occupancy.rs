@@ -128,7 +128,7 @@ impl<S> Kernel<S> {
         block: u32,
     ) -> Result<usize> {
         self.inner()
-            .expect_context("Kernel::available_dynamic_shared_bytes", context)?;
+            .check_context("Kernel::available_dynamic_shared_bytes", context)?;
         let bound = self.bound(context)?;
         let kernel = bound.as_raw();
         let mut bytes = 0;
@@ -315,7 +315,7 @@ impl<S> Kernel<S> {
         context: &Context,
         query: impl FnOnce(&Driver, *mut c_int) -> Result<()>,
     ) -> Result<u32> {
-        self.inner().expect_context(operation, context)?;
+        self.inner().check_context(operation, context)?;
         let mut number = 0;
         let result = context.entered(|driver| query(driver, &raw mut number));
         result.map_err(|error| self.named(error))?;
@@ -329,7 +329,7 @@ impl<S> Kernel<S> {
         context: &Context,
         query: impl FnOnce(&Driver, *mut c_int, *mut c_int) -> Result<()>,
     ) -> Result<SuggestedSize> {
-        self.inner().expect_context(operation, context)?;
+        self.inner().check_context(operation, context)?;
         let mut grid = 0;
         let mut block = 0;
         let result = context.entered(|driver| query(driver, &raw mut grid, &raw mut block));

@@ -331,7 +331,7 @@ impl Stream {
     #[doc(alias = "cudaStreamCopyAttributes")]
     pub fn copy_attributes_from(&self, source: &Self) -> Result<()> {
         self.driver()
-            .expect_same(source.driver(), "Stream::copy_attributes_from")?;
+            .check_same(source.driver(), "Stream::copy_attributes_from")?;
         // SAFETY: both streams are live and belong to this driver.
         unsafe {
             call!(

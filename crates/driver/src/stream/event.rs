@@ -24,8 +24,7 @@ impl Event {
     #[doc(alias = "cudaEventRecord")]
     #[inline]
     pub fn record(&self, stream: &Stream) -> Result<()> {
-        self.driver()
-            .expect_same(stream.driver(), "Event::record")?;
+        self.driver().check_same(stream.driver(), "Event::record")?;
         self.record_under(&stream.enqueue("Event::record")?)
     }
 
@@ -68,7 +67,7 @@ impl Event {
     #[inline]
     pub fn record_with_flags(&self, stream: &Stream, flags: RecordFlags) -> Result<()> {
         self.driver()
-            .expect_same(stream.driver(), "Event::record_with_flags")?;
+            .check_same(stream.driver(), "Event::record_with_flags")?;
         let operation = stream.enqueue("Event::record_with_flags")?;
         // The graph records an external event at every launch, for work outside the graph.
         let keeping = operation
@@ -101,17 +100,17 @@ impl Event {
     /// Returns an argument error unless the event and the stream of `operation`, which is about to wait for it, are in the
     /// same capture or both outside of captures.
     #[inline]
-    fn expect_scope(&self, operation: &Operation<'_>) -> Result<()> {
+    fn check_scope(&self, operation: &Operation<'_>) -> Result<()> {
         let recorded = self.scope();
         if recorded == captured_in(operation) {
             Ok(())
         } else {
-            self.expect_same_scope(recorded, operation)
+            self.check_same_scope(recorded, operation)
         }
     }
 
     #[cold]
-    fn expect_same_scope(&self, recorded: u64, operation: &Operation<'_>) -> Result<()> {
+    fn check_same_scope(&self, recorded: u64, operation: &Operation<'_>) -> Result<()> {
         let stream = operation.stream();
         let reason = match (recorded, captured_in(operation)) {
             (0, _) => format!(
@@ -152,9 +151,9 @@ impl Stream {
     #[inline]
     pub fn wait_event(&self, event: &Event) -> Result<()> {
         self.driver()
-            .expect_same(event.driver(), "Stream::wait_event")?;
+            .check_same(event.driver(), "Stream::wait_event")?;
         let operation = self.enqueue("Stream::wait_event")?;
-        event.expect_scope(&operation)?;
+        event.check_scope(&operation)?;
         self.wait_event_unguarded(event)
     }
 

@@ -81,11 +81,11 @@ impl Stream {
     /// Returns an argument error that names `operation` if the stream belongs to a capture in progress. For operations
     /// that would invalidate the capture, or use memory that its graph does not keep alive.
     #[inline]
-    pub(crate) fn expect_no_scope(&self, operation: &'static str) -> Result<()> {
+    pub(crate) fn check_no_scope(&self, operation: &'static str) -> Result<()> {
         if self.scope().is_none() {
             Ok(())
         } else {
-            self.expect_ended(operation)
+            self.check_ended(operation)
         }
     }
 
@@ -93,9 +93,9 @@ impl Stream {
     /// progress, or if this thread is in a capture closure.
     #[cold]
     #[inline(never)]
-    pub(crate) fn expect_uncaptured(&self, operation: &'static str) -> Result<()> {
-        self.expect_no_scope(operation)?;
-        self.expect_recorded(operation, NOT_WHILE_CAPTURING)
+    pub(crate) fn check_uncaptured(&self, operation: &'static str) -> Result<()> {
+        self.check_no_scope(operation)?;
+        self.check_recorded(operation, NOT_WHILE_CAPTURING)
     }
 
     /// Returns `true` if work enqueued on the stream is captured instead of executed.
@@ -157,7 +157,7 @@ impl Stream {
     /// of that capture: the work would run immediately and be missing from the graph. `instead` names an operation that
     /// can be captured.
     #[inline]
-    pub(crate) fn expect_recorded(&self, operation: &'static str, instead: &str) -> Result<()> {
+    pub(crate) fn check_recorded(&self, operation: &'static str, instead: &str) -> Result<()> {
         if capture_guard::key() == 0 {
             Ok(())
         } else {
@@ -182,7 +182,7 @@ impl Stream {
     }
 
     #[cold]
-    fn expect_ended(&self, operation: &'static str) -> Result<()> {
+    fn check_ended(&self, operation: &'static str) -> Result<()> {
         if self.open_scope().is_none() {
             return Ok(());
         }

@@ -127,8 +127,8 @@ impl<R: Real> Plan<Complex<R>, R> {
         output: &mut DeviceSlice<R>,
     ) -> Result<()> {
         const OPERATION: &str = "Plan::inverse";
-        expect_len(OPERATION, "input", self.input_len(), input.len())?;
-        expect_len(OPERATION, "output", self.output_len(), output.len())?;
+        check_len(OPERATION, "input", self.input_len(), input.len())?;
+        check_len(OPERATION, "output", self.output_len(), output.len())?;
         expect_aligned(
             OPERATION,
             "input",
@@ -167,8 +167,8 @@ impl<I, O> Plan<I, O> {
         input: &DeviceSlice<I>,
         output: &mut DeviceSlice<O>,
     ) -> Result<()> {
-        expect_len(operation, "input", self.input_len(), input.len())?;
-        expect_len(operation, "output", self.output_len(), output.len())?;
+        check_len(operation, "input", self.input_len(), input.len())?;
+        check_len(operation, "output", self.output_len(), output.len())?;
         for (name, address) in [
             ("input", input.as_pointer().as_raw()),
             ("output", output.as_pointer().as_raw()),
@@ -186,7 +186,7 @@ impl<I, O> Plan<I, O> {
         direction: c_int,
         data: &mut DeviceSlice<T>,
     ) -> Result<()> {
-        expect_len(
+        check_len(
             operation,
             "data",
             self.layout.span_in_place(operation)?,
@@ -253,12 +253,7 @@ fn device_pointer(address: CUdeviceptr) -> *mut c_void {
 }
 
 #[inline]
-fn expect_len(
-    operation: &'static str,
-    name: &str,
-    required: usize,
-    available: usize,
-) -> Result<()> {
+fn check_len(operation: &'static str, name: &str, required: usize, available: usize) -> Result<()> {
     if available >= required {
         Ok(())
     } else {

@@ -151,7 +151,7 @@ impl ExternalSemaphore {
     pub fn signal(&self, stream: &Stream, value: u64) -> Result<()> {
         self.context
             .driver()
-            .expect_same(stream.driver(), "ExternalSemaphore::signal")?;
+            .check_same(stream.driver(), "ExternalSemaphore::signal")?;
         let operation = stream.enqueue_uncaptured("ExternalSemaphore::signal")?;
         let mut params = CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS::default();
         params.params.fence.value = value;
@@ -185,7 +185,7 @@ impl ExternalSemaphore {
     pub fn wait(&self, stream: &Stream, value: u64) -> Result<()> {
         self.context
             .driver()
-            .expect_same(stream.driver(), "ExternalSemaphore::wait")?;
+            .check_same(stream.driver(), "ExternalSemaphore::wait")?;
         let operation = stream.enqueue_uncaptured("ExternalSemaphore::wait")?;
         let mut params = CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS::default();
         params.params.fence.value = value;

@@ -99,7 +99,7 @@ impl EglConsumer {
         self.connection
             .context
             .driver()
-            .expect_same(stream.driver(), "EglConsumer::acquire")?;
+            .check_same(stream.driver(), "EglConsumer::acquire")?;
         let operation = stream.enqueue_uncaptured("EglConsumer::acquire")?;
         let microseconds = timeout.map_or(u32::MAX, |timeout| {
             timeout.as_micros().min(u128::from(u32::MAX - 1)) as u32
@@ -232,7 +232,7 @@ impl EglProducer {
         self.connection
             .context
             .driver()
-            .expect_same(stream.driver(), "EglProducer::present")?;
+            .check_same(stream.driver(), "EglProducer::present")?;
         let operation = stream.enqueue_uncaptured("EglProducer::present")?;
         let mut raw = operation.raw_stream();
         self.connection.with(|driver, connection| {
@@ -259,7 +259,7 @@ impl EglProducer {
         self.connection
             .context
             .driver()
-            .expect_same(stream.driver(), "EglProducer::take_back")?;
+            .check_same(stream.driver(), "EglProducer::take_back")?;
         let operation = stream.enqueue_uncaptured("EglProducer::take_back")?;
         let mut frame = CUeglFrame::default();
         let mut raw = operation.raw_stream();

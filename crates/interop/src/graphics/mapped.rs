@@ -32,7 +32,7 @@ impl GraphicsResource {
         for resource in &*resources {
             stream
                 .driver()
-                .expect_same(resource.context().driver(), "GraphicsResource::map")?;
+                .check_same(resource.context().driver(), "GraphicsResource::map")?;
         }
         let operation = stream.enqueue_uncaptured("GraphicsResource::map")?;
         let mut raw = raw_handles(resources);

@@ -64,7 +64,7 @@ impl<'a> CopyBatch<'a> {
         }
         array
             .driver()
-            .expect_same(memory.end.stream().driver(), operation)?;
+            .check_same(memory.end.stream().driver(), operation)?;
         ArrayRegion {
             origin,
             extent: [layout.width / element, layout.height, layout.depth],

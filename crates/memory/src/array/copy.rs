@@ -107,7 +107,7 @@ impl<T: Texel> Array<T> {
         let operation = self.stream().enqueue_or(OPERATION, ON)?;
         self.check(OPERATION, region, source.len())?;
         self.driver()
-            .expect_same(source.owner_stream().driver(), OPERATION)?;
+            .check_same(source.owner_stream().driver(), OPERATION)?;
         self.copy_from_memory(operation, region, source)
     }
 
@@ -125,7 +125,7 @@ impl<T: Texel> Array<T> {
         let operation = self.stream().enqueue_or(OPERATION, ON)?;
         self.check(OPERATION, region, target.len())?;
         self.driver()
-            .expect_same(target.owner_stream().driver(), OPERATION)?;
+            .check_same(target.owner_stream().driver(), OPERATION)?;
         let memory = pitched::PitchedOperand {
             end: target.operand(),
             layout: tight::<T>(region.extent),
@@ -150,7 +150,7 @@ impl<T: Texel> Array<T> {
     ) -> Result<()> {
         const OPERATION: &str = "Array::copy_from_array";
         let mut operation = self.stream().enqueue_or(OPERATION, ON)?;
-        self.driver().expect_same(source.driver(), OPERATION)?;
+        self.driver().check_same(source.driver(), OPERATION)?;
         region.check(OPERATION, source.shape())?;
         ArrayRegion { origin, ..region }.check(OPERATION, self.shape())?;
         let to = Side::Array(self, origin);
@@ -197,7 +197,7 @@ impl<T: Texel> Array<T> {
             let kept = host::kept(stream, source)?;
             return self.copy_from_memory(stream.enqueue_or(operation, ON)?, region, &kept);
         }
-        self.expect_own_device(operation, stream)?;
+        self.check_own_device(operation, stream)?;
         let mut enqueued = stream.enqueue_now(operation, ON)?.blocking();
         let from = Side::Host(source.as_ptr().cast_mut().cast());
         self.uses().before_write(&mut enqueued)?;
@@ -225,7 +225,7 @@ impl<T: Texel> Array<T> {
     ) -> Result<()> {
         let stream = self.stream();
         self.check(operation, region, target.len())?;
-        self.expect_own_device(operation, stream)?;
+        self.check_own_device(operation, stream)?;
         let mut enqueued = stream.enqueue_now(operation, READ_LATER)?.blocking();
         let to = Side::Host(target.as_mut_ptr().cast());
         self.uses().before_read(&mut enqueued)?;
@@ -259,7 +259,7 @@ impl<T: Texel> Array<T> {
     }
 
     /// Returns an argument error unless work on `stream` can access the array directly.
-    fn expect_own_device(&self, operation: &'static str, stream: &Stream) -> Result<()> {
+    fn check_own_device(&self, operation: &'static str, stream: &Stream) -> Result<()> {
         if self
             .uses()
             .stream()

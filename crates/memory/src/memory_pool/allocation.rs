@@ -23,7 +23,7 @@ unsafe impl Resource for MemoryPool {
     ) -> Result<DevicePointer<u8>> {
         Request::new("MemoryPool::allocate", bytes, alignment, DRIVER_ALIGNMENT)?;
         self.driver()
-            .expect_same(stream.driver(), "MemoryPool::allocate")?;
+            .check_same(stream.driver(), "MemoryPool::allocate")?;
         let operation = stream.enqueue_or("MemoryPool::allocate", ALLOCATE)?;
         let mut raw: CUdeviceptr = 0;
         let pool = self.as_raw();

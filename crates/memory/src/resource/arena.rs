@@ -92,7 +92,7 @@ unsafe impl Resource for Arena {
         Request::new(OPERATION, bytes, alignment, MAX_ALIGNMENT)?;
         self.context
             .driver()
-            .expect_same(stream.driver(), OPERATION)?;
+            .check_same(stream.driver(), OPERATION)?;
         if stream.device().as_raw() != self.context.device().as_raw() {
             return Err(Error::argument(
                 OPERATION,

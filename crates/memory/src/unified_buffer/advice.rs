@@ -73,7 +73,7 @@ impl<T> UnifiedBuffer<T> {
         let (address, bytes) = self.byte_range("UnifiedBuffer::prefetch", range)?;
         stream
             .driver()
-            .expect_same(self.stream().driver(), "UnifiedBuffer::prefetch")?;
+            .check_same(self.stream().driver(), "UnifiedBuffer::prefetch")?;
         let mut operation = stream.enqueue_uncaptured("UnifiedBuffer::prefetch")?;
         if bytes == 0 {
             return Ok(());

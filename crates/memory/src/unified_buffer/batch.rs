@@ -126,7 +126,7 @@ impl Batch {
         for (index, end) in ends.enumerate() {
             operation
                 .driver()
-                .expect_same(end.stream().driver(), operation.name())?;
+                .check_same(end.stream().driver(), operation.name())?;
             if end.tracked.reach() != Accessibility::Managed {
                 let reason = format!(
                     "memory at {:#x} is not managed (range {index})",

@@ -35,11 +35,11 @@ impl<T> UnifiedBuffer<T> {
         T: AnyBitPattern,
     {
         const OPERATION: &str = "UnifiedBuffer::host_view";
-        self.expect_host_access(OPERATION)?;
+        self.check_host_access(OPERATION)?;
         let access = self.parts.origin.view(OPERATION, false)?;
         self.parts.origin.wait_for_writes()?;
         // SAFETY: the memory is live and holds `len` elements, for which every bit pattern is valid. The writes have
-        // completed, and none can start while the buffer is borrowed and the view exists. `expect_host_access` has
+        // completed, and none can start while the buffer is borrowed and the view exists. `check_host_access` has
         // checked that the host may read.
         let elements = unsafe { std::slice::from_raw_parts(self.host_pointer(), self.len()) };
         Ok(HostView::new(elements, access))
@@ -129,7 +129,7 @@ impl<T> UnifiedBuffer<T> {
 
     /// Returns an error if the host must not read the buffer while devices work. Waits for the stream to which the
     /// buffer is attached.
-    fn expect_host_access(&self, operation: &'static str) -> Result<()> {
+    fn check_host_access(&self, operation: &'static str) -> Result<()> {
         match &self.attachment {
             _ if self.is_concurrent => Ok(()),
             Attachment::Host => Ok(()),

@@ -138,7 +138,7 @@ impl AddressRange {
         let bytes = memory.byte_len();
         let range = self.byte_len();
         self.driver()
-            .expect_same(memory.driver(), "AddressRange::map")?;
+            .check_same(memory.driver(), "AddressRange::map")?;
         if offset > range || range - offset < bytes {
             let reason = format!(
                 "{bytes} bytes at offset {offset} do not fit into a range of {range} bytes"

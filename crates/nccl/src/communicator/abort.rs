@@ -56,7 +56,7 @@ impl AbortHandle {
     /// a call observer may be. An error of NCCL.
     pub fn abort(&self) -> Result<()> {
         const OPERATION: &str = "AbortHandle::abort";
-        group::expect_none(OPERATION)?;
+        group::check_none(OPERATION)?;
         match self.0.upgrade() {
             Some(shared) if !shared.is_owned() => Err(ArgumentError::refused(
                 OPERATION,

@@ -262,7 +262,7 @@ pub(super) unsafe fn membership(api: &Api, raw: ncclComm_t) -> Result<Membership
 }
 
 fn validate_context(operation: &'static str, context: &Context) -> Result<()> {
-    group::expect_none(operation)?;
+    group::check_none(operation)?;
     refuse_wait(operation)?;
     if matches!(context.kind(), ContextKind::Primary | ContextKind::Borrowed) {
         return Ok(());

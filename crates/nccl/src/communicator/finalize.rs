@@ -56,7 +56,7 @@ impl Communicator {
     }
 
     fn start_finalizing(&mut self, operation: &'static str) -> Result<()> {
-        group::expect_none(operation)?;
+        group::check_none(operation)?;
         let use_guard = UseGuard::acquire(&*self.shared, operation)?;
         let started = if self.shared.is_owned() {
             self.shared.start_finalizing()

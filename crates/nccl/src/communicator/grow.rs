@@ -26,7 +26,7 @@ impl Communicator {
     #[doc(alias = "ncclCommGetUniqueId")]
     pub fn growth_id(&mut self) -> Result<UniqueId> {
         const OPERATION: &str = "Communicator::growth_id";
-        group::expect_none(OPERATION)?;
+        group::check_none(OPERATION)?;
         let use_guard = UseGuard::acquire(&*self.shared, OPERATION)?;
         let mut id = ncclUniqueId::default();
         // SAFETY: the communicator is in use, and `id` is valid for writes.

@@ -216,7 +216,7 @@ impl Communicator {
         memory: &DeviceSlice<T>,
     ) -> Result<Arc<Registration>> {
         let operation = kind.operation();
-        group::expect_none(operation)?;
+        group::check_none(operation)?;
         refuse_wait(operation)?;
         self.expect_device(operation, memory.owner_stream())?;
         if memory.owner_stream().is_created_by_capture() {

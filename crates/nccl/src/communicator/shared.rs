@@ -220,7 +220,7 @@ impl Shared {
         let start = Instant::now();
         let mut pause = Duration::from_micros(5);
         while !stream.is_finished()? {
-            self.expect_not_expired(operation)?;
+            self.check_not_expired(operation)?;
             self.is_settled()?;
             let waited = start.elapsed();
             if self.timeout.is_some_and(|timeout| waited > timeout) {
@@ -281,7 +281,7 @@ impl Shared {
             match self.asynchronous()? {
                 ncclResult_t::ncclSuccess => return Ok(()),
                 ncclResult_t::ncclInProgress if start.elapsed() < timeout => {
-                    self.expect_not_expired(operation)?;
+                    self.check_not_expired(operation)?;
                 }
                 ncclResult_t::ncclInProgress => {
                     self.fail();

@@ -101,7 +101,7 @@ impl Communicator {
         operation: &'static str,
         create: impl FnOnce(&Api, ncclComm_t, *mut ncclComm_t) -> Result<()>,
     ) -> Result<Option<Self>> {
-        group::expect_none(operation)?;
+        group::check_none(operation)?;
         let use_guard = UseGuard::acquire(&*self.shared, operation)?;
         let Shared {
             library,

@@ -26,13 +26,13 @@ impl<S: Deref<Target = Shared>> UseGuard<S> {
     #[inline(always)]
     pub(crate) fn acquire(shared: S, operation: &'static str) -> Result<Self> {
         let use_guard = Self::locked(shared);
-        use_guard.expect_live(operation)?;
+        use_guard.check_live(operation)?;
         Ok(use_guard)
     }
 
     /// Returns an error if the communicator was finalized or aborted. An end that began during this use waits for it.
     #[inline(always)]
-    pub(crate) fn expect_live(&self, operation: &'static str) -> Result<()> {
+    pub(crate) fn check_live(&self, operation: &'static str) -> Result<()> {
         let stage = self.shared.stage.load(Acquire);
         if stage == LIVE {
             Ok(())

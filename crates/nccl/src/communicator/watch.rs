@@ -98,7 +98,7 @@ impl Shared {
         })))
     }
 
-    pub(super) fn expect_not_expired(&self, operation: &'static str) -> Result<()> {
+    pub(super) fn check_not_expired(&self, operation: &'static str) -> Result<()> {
         self.expired(operation).map_or(Ok(()), Err)
     }
 }

@@ -88,7 +88,7 @@ impl Form {
 
     /// Returns an error if the library does not have the type of the elements.
     #[inline]
-    pub(crate) fn expect_element(self, library: &Nccl) -> Result<()> {
+    pub(crate) fn check_element(self, library: &Nccl) -> Result<()> {
         let is_old = self.element.0 < ncclDataType_t::ncclFloat8e4m3.0;
         if is_old || library.version() >= FLOAT8_SINCE {
             Ok(())

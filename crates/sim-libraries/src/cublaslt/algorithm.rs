@@ -12,7 +12,7 @@ use curium_sys::cublas::{
 };
 
 use super::descriptor::{self, Kind};
-use super::handle::expect_live;
+use super::handle::check_live;
 use super::problem::Problem;
 use super::{INVALID, Result, UNSUPPORTED, entry, write};
 
@@ -102,7 +102,7 @@ unsafe extern "C" fn get_heuristic(
     returned: *mut c_int,
 ) -> cublasStatus_t {
     entry(|| {
-        expect_live(handle)?;
+        check_live(handle)?;
         let problem = Problem::new(operation, [a, b, c, d])?;
         let limit = descriptor::look_up(Kind::Limits, limits)?;
         let limit: u64 = limit
@@ -138,7 +138,7 @@ unsafe extern "C" fn check(
     result: *mut cublasLtMatmulHeuristicResult_t,
 ) -> cublasStatus_t {
     entry(|| {
-        expect_live(handle)?;
+        check_live(handle)?;
         let problem = Problem::new(operation, [a, b, c, d])?;
         // SAFETY: by the contract of the C function, `algorithm` is null or valid for reads.
         let algorithm = Algorithm::from_raw(unsafe { read(algorithm) }?)?;
@@ -173,7 +173,7 @@ unsafe extern "C" fn get_ids(
     returned: *mut c_int,
 ) -> cublasStatus_t {
     entry(|| {
-        expect_live(handle)?;
+        check_live(handle)?;
         let requested = usize::try_from(requested).map_err(|_| INVALID)?;
         let mut count = 0;
         for algorithm in Algorithm::ALL.into_iter().take(requested) {
@@ -198,7 +198,7 @@ unsafe extern "C" fn initialize(
     algorithm: *mut cublasLtMatmulAlgo_t,
 ) -> cublasStatus_t {
     entry(|| {
-        expect_live(handle)?;
+        check_live(handle)?;
         let raw = Algorithm::from_number(number)?.to_raw();
         // SAFETY: by the contract of the C function, `algorithm` is null or valid for writes.
         unsafe { write(algorithm, raw) }

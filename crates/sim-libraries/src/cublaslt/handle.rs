@@ -32,7 +32,7 @@ fn handles() -> MutexGuard<'static, Handles> {
 }
 
 /// Checks that a handle is live. As in NVIDIA's library, a handle of cuBLAS is one, too.
-pub(super) fn expect_live(handle: cublasLtHandle_t) -> Result {
+pub(super) fn check_live(handle: cublasLtHandle_t) -> Result {
     if handles().live.contains(&handle.addr()) || crate::cublas::has_handle(handle.cast()) {
         return Ok(());
     }

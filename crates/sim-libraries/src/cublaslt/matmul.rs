@@ -14,7 +14,7 @@ use matrixmultiply::dgemm;
 
 use super::algorithm::{self, Algorithm};
 use super::element::Element;
-use super::handle::expect_live;
+use super::handle::check_live;
 use super::problem::{Matrix, Problem};
 use super::{INVALID, Result, UNSUPPORTED, entry};
 
@@ -107,7 +107,7 @@ unsafe extern "C" fn matmul(
     stream: cudaStream_t,
 ) -> cublasStatus_t {
     entry(|| {
-        expect_live(handle)?;
+        check_live(handle)?;
         let problem = Problem::new(operation, [layout_a, layout_b, layout_c, layout_d])?;
         let algorithm = match algorithm.is_null() {
             true => Algorithm::Blocked,

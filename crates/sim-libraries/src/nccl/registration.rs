@@ -32,7 +32,7 @@ struct Allocation {
 }
 
 /// Returns an error for null with a size. Zero bytes can be registered, as with the library.
-fn expect_memory(memory: *mut c_void, bytes: usize) -> Result {
+fn check_memory(memory: *mut c_void, bytes: usize) -> Result {
     if !memory.is_null() || bytes == 0 {
         return Ok(());
     }
@@ -52,7 +52,7 @@ fn allocation_failure(bytes: usize, error: CUresult) -> ncclResult_t {
 functions! {
     fn ncclCommRegister(communicator: ncclComm_t, memory: *mut c_void, bytes: usize, output: *mut *mut c_void) {
         let member = look_up(communicator)?;
-        expect_memory(memory, bytes)?;
+        check_memory(memory, bytes)?;
         let handle = member.register(false);
         // SAFETY: by the contract of the C function, `output` is null or valid for writes.
         unsafe { write(output, ptr::without_provenance_mut(handle)) }
@@ -73,7 +73,7 @@ functions! {
         _flags: c_int,
     ) {
         let member = look_up(communicator)?;
-        expect_memory(memory, bytes)?;
+        check_memory(memory, bytes)?;
         if !memory.addr().is_multiple_of(ALIGNMENT) {
             let message = format!("the address of a window is not a multiple of {ALIGNMENT} bytes ({memory:?})");
             return Err(failed(ncclResult_t::ncclInvalidArgument, message));

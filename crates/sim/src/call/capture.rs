@@ -78,7 +78,7 @@ impl Call<'_> {
     ) -> Result {
         let mut state = self.lock();
         let stream = state.stream(stream)?;
-        state.expect_no_implicit_wait(stream, false)?;
+        state.check_no_implicit_wait(stream, false)?;
         let capture = state
             .captures
             .capture_mut(stream)
@@ -111,7 +111,7 @@ impl Locked<'_> {
     /// Returns a stream in which a capture can begin.
     pub(crate) fn capturable(&mut self, stream: Pointer<CUstream_st>) -> Result<Id<Stream>> {
         let id = self.stream(stream)?;
-        self.expect_no_implicit_wait(id, false)?;
+        self.check_no_implicit_wait(id, false)?;
         if self.is_legacy(id) {
             return Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
         }

@@ -157,7 +157,7 @@ impl Call<'_> {
         let mut state = self.lock();
         let stream = state.valid_context(context)?.legacy;
         state.event(event)?;
-        state.expect_uncaptured_context(context)?;
+        state.check_uncaptured_context(context)?;
         let pending = state
             .schedule
             .unobserved(|target| state.is_within(target.context, context));
@@ -172,7 +172,7 @@ impl Call<'_> {
     ) -> Result {
         let mut state = self.lock();
         state.valid_context(context)?;
-        state.expect_uncaptured_context(context)?;
+        state.check_uncaptured_context(context)?;
         let (_, event) = state.event(event)?;
         let ticket = event.ticket;
         let remote_record = event.remote_record();
@@ -196,7 +196,7 @@ impl Call<'_> {
 impl Locked<'_> {
     /// Waits for all work of a context, and trims the memory pools.
     fn synchronize_context(mut self, context: Id<Context>) -> Result {
-        self.expect_uncaptured_context(context)?;
+        self.check_uncaptured_context(context)?;
         self.check_potentially_unsafe_call()?;
         let pending = self
             .schedule

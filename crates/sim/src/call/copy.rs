@@ -213,14 +213,14 @@ impl Call<'_> {
         if let CopyOperand::Device(address) = operands.to {
             accesses.push((address, WRITE));
         }
-        self.expect_pool_access(stream, &accesses)?;
+        self.check_pool_access(stream, &accesses)?;
         self.transfer_between_contexts(stream, operands, size, wait)
     }
 
     /// Checks that the context of a stream has rights to memory of pools, each at an address.
     ///
     /// As on hardware, copies need no peer access to memory that no pool allocated.
-    pub(crate) fn expect_pool_access(
+    pub(crate) fn check_pool_access(
         &self,
         stream: Pointer<CUstream_st>,
         accesses: &[(CUdeviceptr, u32)],

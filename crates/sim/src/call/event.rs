@@ -83,7 +83,7 @@ impl Call<'_> {
     pub(crate) fn cuEventQuery(&self, event: Pointer<CUevent_st>) -> Result {
         let mut state = self.lock();
         let (id, ticket) = state.event(event).map(|(id, event)| (id, event.ticket))?;
-        state.expect_not_captured(id)?;
+        state.check_not_captured(id)?;
         let is_pending = ticket.is_some_and(|ticket| state.schedule.is_pending(ticket));
         if !is_pending && state.event(event)?.1.remote_record().is_none() {
             state.schedule.record_host_wait(ticket.as_slice());
@@ -100,7 +100,7 @@ impl Call<'_> {
         let context = event.context;
         let ticket = event.ticket;
         let remote_record = event.remote_record();
-        state.expect_not_captured(id)?;
+        state.check_not_captured(id)?;
         drop(state.wait(ticket.as_slice())?);
         self.wait_for_remote(context, remote_record.as_ref())?;
         self.lock().valid_context(context).map(|_| ())

@@ -10,7 +10,7 @@ use crate::call::Call;
 use crate::call::module::read_image;
 use crate::handle::Id;
 use crate::image::jit::JitOptions;
-use crate::image::{Refusal, expect_version, linked};
+use crate::image::{Refusal, check_version, linked};
 use crate::link::runtime::{self, PTX};
 use crate::link::symbols::Symbols;
 use crate::link::{EMPTY_MODULE, Link, Logs, is_elf, merge};
@@ -90,7 +90,7 @@ impl Call<'_> {
                 let text = unsafe { self.image_text(data.as_ptr().cast_const().cast()) };
                 text.and_then(|text| {
                     if kind == CUjitInputType::CU_JIT_INPUT_FATBINARY {
-                        expect_version(&text)?;
+                        check_version(&text)?;
                     }
                     Ok(text)
                 })

@@ -11,7 +11,7 @@ use curium_sys::{
 
 use crate::argument::{Pointer, elements};
 use crate::call::Call;
-use crate::call::stream::expect_no_legacy;
+use crate::call::stream::check_no_legacy;
 use crate::driver::managed::HOST;
 use crate::driver::schedule::Work;
 use crate::memory::{Advice, PageLocation, Purpose};
@@ -170,7 +170,7 @@ impl Call<'_> {
         flags: u64,
         stream: Pointer<CUstream_st>,
     ) -> Result {
-        expect_no_legacy(stream)?;
+        check_no_legacy(stream)?;
         self.lock().uncaptured_stream(stream)?;
         let ranges = ranges(
             addresses,
@@ -207,7 +207,7 @@ impl Call<'_> {
             firsts: Pointer::null(),
             count: 0,
         };
-        expect_no_legacy(stream)?;
+        check_no_legacy(stream)?;
         let ranges = ranges(addresses, sizes, count, no_locations, flags)?;
         ranges.for_each(|address, size, _| self.discard(address, size, stream))
     }

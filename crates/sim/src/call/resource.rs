@@ -92,7 +92,7 @@ impl Call<'_> {
         let requested = count.read()?;
         let input = SmPartition::read(input.read()?)?;
         let size = part_size(flags, min_count, input.count)?;
-        input.expect_splittable()?;
+        input.check_splittable()?;
         let possible = input.count / size;
         if parts.is_null() {
             return count.write(possible);
@@ -120,7 +120,7 @@ impl Call<'_> {
         groups: Pointer<CU_DEV_SM_RESOURCE_GROUP_PARAMS>,
     ) -> Result {
         let input = SmPartition::read(input.read()?)?;
-        input.expect_splittable()?;
+        input.check_splittable()?;
         if flags != 0 || count == 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }

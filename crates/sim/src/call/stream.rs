@@ -234,7 +234,7 @@ pub(crate) fn clamped(priority: i32) -> i32 {
 }
 
 /// Checks that a handle is not that of the legacy stream, in which batches are not permitted.
-pub(crate) fn expect_no_legacy(raw: Pointer<CUstream_st>) -> Result {
+pub(crate) fn check_no_legacy(raw: Pointer<CUstream_st>) -> Result {
     const LEGACY: u64 = 1;
     if raw.is_null() || raw.address() == LEGACY {
         return Err(CUresult::CUDA_ERROR_INVALID_VALUE);

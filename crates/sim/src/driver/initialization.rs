@@ -99,7 +99,7 @@ const AFTER_ARGUMENTS: &[Function] = &[
 
 impl Driver {
     /// Checks that the driver is initialized, for functions that check it first.
-    pub(crate) fn expect_initialized(&self, function: Function) -> Result {
+    pub(crate) fn check_initialized(&self, function: Function) -> Result {
         let is_early = INDEPENDENT.contains(&function) || AFTER_ARGUMENTS.contains(&function);
         if self.is_initialized() || is_early {
             Ok(())

@@ -96,7 +96,7 @@ impl LibraryOperation {
                 .map(|run| run.bytes)
                 .fold(0, usize::saturating_add);
             if size > MAX_UNCHECKED {
-                self.expect_allocated(driver, &runs, operand.is_written)?;
+                self.check_allocated(driver, &runs, operand.is_written)?;
             }
             let mut bytes = vec![0; size];
             if operand.is_read {
@@ -123,7 +123,7 @@ impl LibraryOperation {
 
     /// Checks that the runs of a large operand are allocated, before the host reserves as much memory. Returns the error of an access
     /// otherwise.
-    fn expect_allocated(&self, driver: &Driver, runs: &[Run], write: bool) -> Result {
+    fn check_allocated(&self, driver: &Driver, runs: &[Run], write: bool) -> Result {
         let missing = runs
             .iter()
             .find(|run| !driver.memory().contains(run.address, run.bytes as u64));

@@ -168,7 +168,7 @@ impl SmPartition {
     }
 
     /// Fails for a part: it cannot be split before it belongs to a context.
-    pub(crate) fn expect_splittable(&self) -> Result {
+    pub(crate) fn check_splittable(&self) -> Result {
         if self.was_split {
             Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION)
         } else {

@@ -78,7 +78,7 @@ impl Operation {
 
 impl Devices<'_> {
     /// Checks that the device can flush remote writes if a wait requests it.
-    pub(crate) fn expect_flush(&self, description: &CUstreamBatchMemOpParams) -> Result {
+    pub(crate) fn check_flush(&self, description: &CUstreamBatchMemOpParams) -> Result {
         const FLUSH: u32 = CUstreamWaitValue_flags::CU_STREAM_WAIT_VALUE_FLUSH.0;
         // SAFETY: every form of an operation begins with the kind.
         let kind = unsafe { description.operation };
@@ -106,7 +106,7 @@ impl Driver {
     ) -> Result<Batch> {
         let mut operations = Vec::new();
         for description in described {
-            self.devices().expect_flush(description)?;
+            self.devices().check_flush(description)?;
             operations.extend(Operation::described(description)?);
         }
         for operation in &operations {

@@ -193,7 +193,7 @@ impl Matmul {
                 )));
             }
         }
-        expect_inner_contiguous(problem, "i8")
+        check_inner_contiguous(problem, "i8")
     }
 
     fn matrices(&self) -> impl Iterator<Item = (&'static str, TypedLayout)> {
@@ -250,12 +250,12 @@ fn check_fp8(problem: &Problem, capability: ComputeCapability) -> Result<()> {
     if matches!(capability.major, 10 | 11) {
         Ok(())
     } else {
-        expect_inner_contiguous(problem, "8-bit floats")
+        check_inner_contiguous(problem, "8-bit floats")
     }
 }
 
 /// Checks that the elements of each factor that are multiplied with each other follow each other: `a` by rows, `b` by columns.
-fn expect_inner_contiguous(problem: &Problem, what: &str) -> Result<()> {
+fn check_inner_contiguous(problem: &Problem, what: &str) -> Result<()> {
     if problem.a.stored.is_transposed && !problem.b.stored.is_transposed {
         return Ok(());
     }

@@ -319,7 +319,7 @@ impl<'a> LaunchAttributes<'a> {
         events
             .into_iter()
             .flatten()
-            .try_for_each(|event| driver.expect_same(event.driver(), "launch attribute"))
+            .try_for_each(|event| driver.check_same(event.driver(), "launch attribute"))
     }
 
     /// Keeps the events alive with the graph of a capture.

@@ -317,7 +317,7 @@ impl Allocator {
         };
         self.context
             .driver()
-            .expect_same(stream.driver(), operation)?;
+            .check_same(stream.driver(), operation)?;
         let ours = &self.context;
         let theirs = stream.context();
         // Synchronizing a green context waits for its own work only, not for that of another green context.

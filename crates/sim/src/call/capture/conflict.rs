@@ -14,8 +14,8 @@ impl Locked<'_> {
     /// Returns a stream whose properties are read or set.
     pub(crate) fn queried_stream(&mut self, raw: Pointer<CUstream_st>) -> Result<Id<Stream>> {
         let stream = self.stream(raw)?;
-        self.expect_no_implicit_wait(stream, false)?;
-        self.captures.expect_valid_capture(stream)?;
+        self.check_no_implicit_wait(stream, false)?;
+        self.captures.check_valid_capture(stream)?;
         Ok(stream)
     }
 
@@ -27,7 +27,7 @@ impl Locked<'_> {
     }
 
     /// Checks that no stream of a context captures before all of its work is waited for; captures in the way are invalidated.
-    pub(crate) fn expect_uncaptured_context(&mut self, context: Id<Context>) -> Result {
+    pub(crate) fn check_uncaptured_context(&mut self, context: Id<Context>) -> Result {
         let streams = self
             .streams
             .iter()

@@ -68,7 +68,7 @@ impl Call<'_> {
         let status = status.required()?;
         let mut state = self.lock();
         let stream = state.stream(stream)?;
-        state.expect_no_implicit_wait(stream, false)?;
+        state.check_no_implicit_wait(stream, false)?;
         let Some(capture) = state.captures.capture(stream) else {
             return status.write(CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE);
         };

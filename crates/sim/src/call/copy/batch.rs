@@ -7,7 +7,7 @@ use curium_sys::{
 
 use crate::argument::{Pointer, elements};
 use crate::call::Call;
-use crate::call::stream::expect_no_legacy;
+use crate::call::stream::check_no_legacy;
 use crate::result::Result;
 
 /// The lists of a batch.
@@ -42,7 +42,7 @@ impl Call<'_> {
         self.current()
             .map_err(|_| CUresult::CUDA_ERROR_INVALID_VALUE)?;
         check_attributes(attributes, firsts, attribute_count, count)?;
-        self.expect_no_capture(stream)?;
+        self.check_no_capture(stream)?;
         let batch = batch(targets, sources, sizes, count)?;
         self.copy_batch(&batch, stream).map_err(|(index, code)| {
             failed.write_if_not_null(index);
@@ -94,13 +94,13 @@ impl Call<'_> {
         flags: u64,
         stream: Pointer<CUstream_st>,
     ) -> Result {
-        expect_no_legacy(stream)?;
+        check_no_legacy(stream)?;
         if count == 0 || flags != 0 || self.current().is_err() {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         // SAFETY: by the contract of the C function, the array has `count` operations.
         let operations = unsafe { elements(operations.as_ptr().cast_const(), count) }?;
-        self.expect_no_capture(stream)?;
+        self.check_no_capture(stream)?;
         for operation in operations {
             check_order(operation.srcAccessOrder)?;
             let addresses: Vec<_> = [&operation.dst, &operation.src]
@@ -142,11 +142,11 @@ impl Call<'_> {
 
 impl Call<'_> {
     /// Checks that a stream does not capture, since a batch cannot be a node. As on hardware, the capture is not invalidated.
-    fn expect_no_capture(&self, stream: Pointer<CUstream_st>) -> Result {
+    fn check_no_capture(&self, stream: Pointer<CUstream_st>) -> Result {
         if self.captures(stream)? {
             let mut state = self.lock();
             let stream = state.stream(stream)?;
-            state.captures.expect_valid_capture(stream)?;
+            state.captures.check_valid_capture(stream)?;
             Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)
         } else {
             Ok(())
@@ -182,7 +182,7 @@ impl Call<'_> {
         batch: &Batch<'_>,
         stream: Pointer<CUstream_st>,
     ) -> std::result::Result<(), (usize, CUresult)> {
-        expect_no_legacy(stream).map_err(|code| (usize::MAX, code))?;
+        check_no_legacy(stream).map_err(|code| (usize::MAX, code))?;
         let copies = batch
             .targets
             .iter()

@@ -22,7 +22,7 @@ impl Call<'_> {
         size: usize,
     ) -> Result {
         self.require_current()?;
-        self.expect_live_contexts(to_context.as_ptr(), from_context.as_ptr())?;
+        self.check_live_contexts(to_context.as_ptr(), from_context.as_ptr())?;
         let operands = CopyOperands {
             to: self.device_operand(to, size)?,
             from: self.device_operand(from, size)?,
@@ -42,7 +42,7 @@ impl Call<'_> {
     ) -> Result {
         // As on hardware, such a copy cannot be a node.
         self.lock().uncaptured_stream(stream)?;
-        self.expect_live_contexts(to_context.as_ptr(), from_context.as_ptr())?;
+        self.check_live_contexts(to_context.as_ptr(), from_context.as_ptr())?;
         let operands = CopyOperands {
             to: self.device_operand(to, size)?,
             from: self.device_operand(from, size)?,
@@ -53,7 +53,7 @@ impl Call<'_> {
 
 impl Call<'_> {
     /// Checks that both contexts of a copy exist; null stands for the current context.
-    pub(crate) fn expect_live_contexts(&self, to: CUcontext, from: CUcontext) -> Result {
+    pub(crate) fn check_live_contexts(&self, to: CUcontext, from: CUcontext) -> Result {
         let state = self.lock();
         for context in [to, from] {
             // SAFETY: a context is a handle, which is only compared.

@@ -121,7 +121,7 @@ impl Call<'_> {
             })
             .map(|(_, address, rights)| (address, rights))
             .collect();
-        self.expect_pool_access(stream, &accesses)?;
+        self.check_pool_access(stream, &accesses)?;
         self.copy_volume(copy, stream, is_synchronous)
     }
 
@@ -131,7 +131,7 @@ impl Call<'_> {
         stream: Pointer<CUstream_st>,
         is_synchronous: bool,
     ) -> Result {
-        self.expect_live_contexts(copy.dstContext, copy.srcContext)?;
+        self.check_live_contexts(copy.dstContext, copy.srcContext)?;
         let local = CUDA_MEMCPY3D {
             srcXInBytes: copy.srcXInBytes,
             srcY: copy.srcY,

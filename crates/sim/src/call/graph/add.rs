@@ -36,7 +36,7 @@ impl Call<'_> {
         count: usize,
         child: Pointer<CUgraph_st>,
     ) -> Result {
-        self.lock().graphs.expect_copyable(child)?;
+        self.lock().graphs.check_copyable(child)?;
         self.add(&Spot::new(node, graph, after, count), |state, graph| {
             state.graphs.child(graph, child)
         })

@@ -109,7 +109,7 @@ impl Call<'_> {
     ) -> Result {
         let state = self.lock();
         let (_, node) = state.graphs.node(node)?;
-        expect_list_for(data, dependencies)?;
+        check_list_for(data, dependencies)?;
         let (from, edge_data): (Vec<_>, Vec<_>) =
             node.after.iter().map(|edge| (edge.from, edge.data)).unzip();
         write_data(data, &edge_data, count.read()?)?;
@@ -134,7 +134,7 @@ impl Call<'_> {
     ) -> Result {
         let state = self.lock();
         let (id, node) = state.graphs.node(node)?;
-        expect_list_for(data, dependents)?;
+        check_list_for(data, dependents)?;
         let mut later = Vec::new();
         let mut edge_data = Vec::new();
         for other in state.graphs.graph_nodes(node.graph) {
@@ -168,7 +168,7 @@ fn write_list(list: Pointer<CUgraphNode>, count: Pointer<usize>, nodes: &[Id<Nod
 }
 
 /// Checks that a caller who requests edge data requests the nodes too.
-fn expect_list_for(data: Pointer<CUgraphEdgeData>, nodes: Pointer<CUgraphNode>) -> Result {
+fn check_list_for(data: Pointer<CUgraphEdgeData>, nodes: Pointer<CUgraphNode>) -> Result {
     if nodes.is_null() && !data.is_null() {
         return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
     }

@@ -123,15 +123,15 @@ impl Locked<'_> {
     /// Returns a stream for new work: work of the legacy stream would wait for the blocking streams of captures.
     pub(crate) fn working_stream(&mut self, raw: Pointer<CUstream_st>) -> Result<Id<Stream>> {
         let stream = self.stream(raw)?;
-        self.expect_no_implicit_wait(stream, true)?;
-        self.captures.expect_valid_capture(stream)?;
+        self.check_no_implicit_wait(stream, true)?;
+        self.captures.check_valid_capture(stream)?;
         Ok(stream)
     }
 
     /// Returns a stream for work that cannot be a node; the stream's capture is invalidated.
     pub(crate) fn uncaptured_stream(&mut self, raw: Pointer<CUstream_st>) -> Result<Id<Stream>> {
         let stream = self.stream(raw)?;
-        self.expect_no_implicit_wait(stream, true)?;
+        self.check_no_implicit_wait(stream, true)?;
         self.captures
             .invalidate_captures(|capture| capture.member(stream).is_some(), UNSUPPORTED)?;
         Ok(stream)
@@ -140,7 +140,7 @@ impl Locked<'_> {
 
 impl Captures {
     /// Checks that the capture of a stream, if it has one, was not invalidated.
-    pub(crate) fn expect_valid_capture(&self, stream: Id<Stream>) -> Result {
+    pub(crate) fn check_valid_capture(&self, stream: Id<Stream>) -> Result {
         match self.capture(stream) {
             Some(capture) if !capture.is_valid => {
                 Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED)
@@ -166,7 +166,7 @@ impl Captures {
 
 impl State {
     /// Checks that a stream is not the legacy one of a context in which a blocking stream captures.
-    pub(crate) fn expect_no_implicit_wait(&mut self, stream: Id<Stream>, is_work: bool) -> Result {
+    pub(crate) fn check_no_implicit_wait(&mut self, stream: Id<Stream>, is_work: bool) -> Result {
         if self.captures.is_empty() || !self.is_legacy(stream) {
             return Ok(());
         }

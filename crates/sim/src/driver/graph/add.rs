@@ -77,7 +77,7 @@ impl Graphs {
         graph: Id<Graph>,
         child: Pointer<CUgraph_st>,
     ) -> Result<Content> {
-        self.expect_copyable(child)?;
+        self.check_copyable(child)?;
         let child = self.graph(child)?;
         if child == graph {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
@@ -86,7 +86,7 @@ impl Graphs {
     }
 
     /// Checks that a graph, if it exists, has no nodes that cannot be copied.
-    pub(crate) fn expect_copyable(&self, graph: Pointer<CUgraph_st>) -> Result {
+    pub(crate) fn check_copyable(&self, graph: Pointer<CUgraph_st>) -> Result {
         match self.graph(graph) {
             Ok(graph)
                 if self.allocates(graph)
