@@ -1,4 +1,5 @@
-//! Writes the kernel that `kernels!` reads from a build script's output, and the doc tests of the book.
+//! Writes the kernel that `kernels!` reads from a build script's output, and the doc tests of the
+//! book.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -8,8 +9,9 @@ use std::{env, fs};
 /// The chapters of the book.
 const BOOK: &str = "../docs/book/src";
 
-/// A comment with lines that the next example needs and readers do not see: before the example, and after it those that follow a line `…`.
-/// A line that begins with `- ` names a line of the example that is not compiled, such as one that loads NVIDIA's library.
+/// A comment with lines that the next example needs and readers do not see: before the example, and
+/// after it those that follow a line `…`. A line that begins with `- ` names a line of the example
+/// that is not compiled, such as one that loads NVIDIA's library.
 const HIDDEN: &str = "<!-- hidden";
 const END_OF_HIDDEN: &str = "-->";
 

@@ -1,12 +1,13 @@
-//! Measures copies between slices and the device, by size and direction, beside the three forms of C: `cuMemcpyHtoD`,
-//! `cuMemcpyHtoDAsync`, and `cuMemcpyHtoDAsync` with a wait. Runs on a GPU.
+//! Measures copies between slices and the device, by size and direction, beside the three forms of
+//! C: `cuMemcpyHtoD`, `cuMemcpyHtoDAsync`, and `cuMemcpyHtoDAsync` with a wait. Runs on a GPU.
 //!
-//! The first table has the time of one call on an idle stream, the second the time per call of many calls in a row with a
-//! wait at the end. Each number is the median of the medians of several repeats, with the lowest and the highest.
+//! The first table has the time of one call on an idle stream, the second the time per call of many
+//! calls in a row with a wait at the end. Each number is the median of the medians of several
+//! repeats, with the lowest and the highest.
 //!
-//! `-- sweep` measures the ways in which Curium can copy instead: the driver's copy, bounce buffers, and staging buffers
-//! with several numbers of threads. The defaults of `StagingOptions` are from this table. `-- parts` measures what a small
-//! copy to the device consists of, in C.
+//! `-- sweep` measures the ways in which Curium can copy instead: the driver's copy, bounce
+//! buffers, and staging buffers with several numbers of threads. The defaults of `StagingOptions`
+//! are from this table. `-- parts` measures what a small copy to the device consists of, in C.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use std::error::Error;
@@ -193,7 +194,8 @@ enum Source {
     Pinned,
     /// The same bytes of pinned memory, copied from pageable memory before each copy.
     Staged,
-    /// The bytes of a circle of 512 KiB in pinned memory, copied from pageable memory before each copy.
+    /// The bytes of a circle of 512 KiB in pinned memory, copied from pageable memory before each
+    /// copy.
     StagedInCircle,
 }
 
@@ -257,7 +259,8 @@ fn parts(stream: &Stream) -> Result<()> {
                         Source::Pageable => pageable.as_ptr(),
                         _ => staged.as_ptr(),
                     };
-                    // SAFETY: both sides have this many bytes, and live until the stream is synchronized below.
+                    // SAFETY: both sides have this many bytes, and live until the stream is
+                    // synchronized below.
                     unsafe {
                         call!(
                             driver,
@@ -354,11 +357,13 @@ impl Sides {
         match (direction, form) {
             (Direction::ToDevice, Form::Curium) => return self.device.copy_from_slice(&self.host),
             (Direction::ToHost, Form::Curium) => return self.device.copy_to_slice(&mut self.host),
-            // SAFETY: both sides have this many bytes and live until the stream is synchronized, and a context is current.
+            // SAFETY: both sides have this many bytes and live until the stream is synchronized,
+            // and a context is current.
             (Direction::ToDevice, Form::Synchronous) => unsafe {
                 call!(driver, cuMemcpyHtoD_v2(device, host.cast(), bytes))
             },
-            // SAFETY: both sides have this many bytes and live until the stream is synchronized, and a context is current.
+            // SAFETY: both sides have this many bytes and live until the stream is synchronized,
+            // and a context is current.
             (Direction::ToHost, Form::Synchronous) => unsafe {
                 call!(driver, cuMemcpyDtoH_v2(host.cast(), device, bytes))
             },

@@ -1,9 +1,10 @@
 //! Measures the cost of opening the driver compared to C, each in fresh processes, in turn.
 //!
-//! The C version opens the library, looks up three functions and queries the driver version. Curium opens it, resolves
-//! every symbol and queries the version. Both query the version because the first call of a driver includes its set-up.
-//! `cuInit` is the same call for both and varies by more than all of that, so it is measured separately; the time that
-//! `Driver` adds around it is the time of creating a `Driver` when the library is already initialized.
+//! The C version opens the library, looks up three functions and queries the driver version. Curium
+//! opens it, resolves every symbol and queries the version. Both query the version because the
+//! first call of a driver includes its set-up. `cuInit` is the same call for both and varies by
+//! more than all of that, so it is measured separately; the time that `Driver` adds around it is
+//! the time of creating a `Driver` when the library is already initialized.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use std::error::Error;
@@ -15,7 +16,8 @@ use curium_tests::Samples;
 
 /// The role of a measuring process.
 const ROLE: &str = "CURIUM_BENCH_OPEN";
-/// The number of measurements of each, after a first one that brings the library into the page cache.
+/// The number of measurements of each, after a first one that brings the library into the page
+/// cache.
 const ROUNDS: usize = 24;
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -1,5 +1,5 @@
-//! Measures copies between pageable memory and the device with different numbers of threads and sizes of staging
-//! buffers, on a GPU.
+//! Measures copies between pageable memory and the device with different numbers of threads and
+//! sizes of staging buffers, on a GPU.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use std::error::Error;

@@ -1,15 +1,18 @@
-//! Measures what a trace costs a program that only launches kernels, beside CUPTI with handlers that discard its records.
+//! Measures what a trace costs a program that only launches kernels, beside CUPTI with handlers
+//! that discard its records.
 //!
 //! ```text
 //! cargo bench -p curium-tests --bench trace [-- LAUNCHES]
 //! ```
 //!
-//! Each line is the median of several rounds, which alternate, so that a change of the clock rate affects all of them. The
-//! difference of a line of `Trace` and the line of CUPTI with the same records is what Curium adds. CUPTI stays attached to the
-//! process once it was used, so the first line is measured before.
+//! Each line is the median of several rounds, which alternate, so that a change of the clock rate
+//! affects all of them. The difference of a line of `Trace` and the line of CUPTI with the same
+//! records is what Curium adds. CUPTI stays attached to the process once it was used, so the first
+//! line is measured before.
 //!
-//! Runs on this machine's driver with `CURIUM_TEST_DRIVER=cuda`, otherwise on the simulator, whose times are not those
-//! of hardware. On a GPU, a last trace with a copy, a graph and two streams shows the recorded operations.
+//! Runs on this machine's driver with `CURIUM_TEST_DRIVER=cuda`, otherwise on the simulator, whose
+//! times are not those of hardware. On a GPU, a last trace with a copy, a graph and two streams
+//! shows the recorded operations.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use std::error::Error;
@@ -32,7 +35,8 @@ const PTX: &str = ".version 7.8 .target sm_75 .address_size 64 .visible .entry n
 /// The number of rounds of each measurement.
 const ROUNDS: usize = 11;
 
-/// The size in bytes of a buffer for records, as in a trace: CUPTI may return a buffer to handlers that were registered later.
+/// The size in bytes of a buffer for records, as in a trace: CUPTI may return a buffer to handlers
+/// that were registered later.
 const BUFFER_BYTES: usize = 4 << 20;
 
 /// The kinds of records that a trace contains.
@@ -171,7 +175,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Prints the time of a launch, and the overhead compared to `base`. Returns the median in nanoseconds.
+/// Prints the time of a launch, and the overhead compared to `base`. Returns the median in
+/// nanoseconds.
 fn print(name: &str, times: &[Duration], launches: u32, base: Option<f64>) -> f64 {
     let samples: Samples = times
         .iter()

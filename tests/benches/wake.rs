@@ -1,16 +1,16 @@
-//! Measures waits for device work: an awaited future compared to `cuStreamSynchronize`, in a context that spins and in one
-//! that blocks.
+//! Measures waits for device work: an awaited future compared to `cuStreamSynchronize`, in a
+//! context that spins and in one that blocks.
 //!
 //! 1. The time from the launch of a kernel of a fixed duration until the host continues.
 //! 2. The CPU time of all threads of the process during a wait of one second.
 //! 3. The time from the end of the work until the host continues.
 //!
-//! For the third, a kernel polls a word in mapped memory until a second host thread sets it; that thread records the time just before.
-//! Every measurement therefore includes the propagation of the word to the device, the end of the kernel, and the
-//! notification of the waiting thread.
+//! For the third, a kernel polls a word in mapped memory until a second host thread sets it; that
+//! thread records the time just before. Every measurement therefore includes the propagation of the
+//! word to the device, the end of the kernel, and the notification of the waiting thread.
 //!
-//! Runs on this machine's driver with `CURIUM_TEST_DRIVER=cuda`, otherwise on the simulator, whose times are not those
-//! of hardware.
+//! Runs on this machine's driver with `CURIUM_TEST_DRIVER=cuda`, otherwise on the simulator, whose
+//! times are not those of hardware.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use std::error::Error;
@@ -163,8 +163,8 @@ fn main() -> std::result::Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Measures launches of kernels of fixed durations with the waits for them. The alternatives take turns, so that
-/// disturbances affect all of them.
+/// Measures launches of kernels of fixed durations with the waits for them. The alternatives take
+/// turns, so that disturbances affect all of them.
 fn measure_kernels(device: &Device) -> std::result::Result<(), Box<dyn Error>> {
     println!("launch of a kernel until the host continues: median [quartiles]");
     let mut kernels = Vec::new();
@@ -297,8 +297,8 @@ impl Work {
             PinnedBuffer::zeroed(context, 1, PinnedFlags::PORTABLE | PinnedFlags::DEVICE_MAP)?;
         let (end_after, times) = channel::<Duration>();
         let (end, ended) = channel();
-        // SAFETY: the word is live until the thread's channel is closed, and is accessed only as an atomic from here
-        // on.
+        // SAFETY: the word is live until the thread's channel is closed, and is accessed only as an
+        // atomic from here on.
         let shared: &'static AtomicU32 = unsafe { AtomicU32::from_ptr(word.as_mut_ptr()) };
         thread::spawn(move || {
             for time in times {
@@ -327,7 +327,8 @@ impl Work {
         let word = unsafe { AtomicU32::from_ptr(self.word.as_mut_ptr()) };
         word.store(0, Ordering::Release);
         let word_pointer = DevicePointer::from_raw(word.as_ptr().expose_provenance() as u64);
-        // SAFETY: the kernel reads the word, which is mapped at its host address, and writes one element.
+        // SAFETY: the kernel reads the word, which is mapped at its host address, and writes one
+        // element.
         unsafe {
             self.kernel.launch(
                 &self.stream,

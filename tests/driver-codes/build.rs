@@ -1,4 +1,5 @@
-//! Describes the functions and types of the bindings, so that arguments can be made for every function.
+//! Describes the functions and types of the bindings, so that arguments can be made for every
+//! function.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

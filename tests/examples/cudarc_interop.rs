@@ -1,7 +1,7 @@
 //! cudarc's copies and its cuBLAS on a stream and buffers of Curium, on this machine's driver.
 //!
-//! Both crates use the primary context of the device. Without a cuBLAS library, the matrices are copied and not
-//! multiplied.
+//! Both crates use the primary context of the device. Without a cuBLAS library, the matrices are
+//! copied and not multiplied.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -26,9 +26,11 @@ use curium_tests::kernels;
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 type Saxpy = Kernel<(f32, &'static [f32], &'static mut [f32], u32)>;
 
-/// A buffer of Curium as an operand of cudarc: `&DeviceBuffer` is read, and `&mut DeviceBuffer` is written.
+/// A buffer of Curium as an operand of cudarc: `&DeviceBuffer` is read, and `&mut DeviceBuffer` is
+/// written.
 ///
-/// cudarc uses it on the buffer's own stream only, which orders its work with all other work on the buffer.
+/// cudarc uses it on the buffer's own stream only, which orders its work with all other work on the
+/// buffer.
 struct Operand<B> {
     buffer: B,
     stream: Arc<CudaStream>,
@@ -128,7 +130,8 @@ fn run() -> Outcome {
     Ok(())
 }
 
-/// Returns `2 * x + x`: the second operand is a copy by cudarc, between a fill and a kernel of Curium.
+/// Returns `2 * x + x`: the second operand is a copy by cudarc, between a fill and a kernel of
+/// Curium.
 fn copy(stream: &Stream, shared: &Arc<CudaStream>, saxpy: &Saxpy) -> Outcome<Vec<f32>> {
     let x = DeviceBuffer::from_slice(stream, &[1.0, 2.0, 3.0])?;
     let mut y = DeviceBuffer::zeroed(stream, x.len())?;
@@ -155,8 +158,8 @@ fn multiply(stream: &Stream, shared: &Arc<CudaStream>, saxpy: &Saxpy) -> Outcome
     double_and_add(stream, saxpy, &x, &mut y)
 }
 
-/// Returns `2 * x + y`. The kernel follows the work of cudarc on the same stream, and the host waits only for the
-/// result.
+/// Returns `2 * x + y`. The kernel follows the work of cudarc on the same stream, and the host
+/// waits only for the result.
 fn double_and_add(
     stream: &Stream,
     saxpy: &Saxpy,

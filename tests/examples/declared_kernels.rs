@@ -1,5 +1,5 @@
-//! Launches kernels of a set declared with `kernels!`: `cargo run -p curium-tests --example declared_kernels`, on this
-//! machine's GPU or the simulator.
+//! Launches kernels of a set declared with `kernels!`:
+//! `cargo run -p curium-tests --example declared_kernels`, on this machine's GPU or the simulator.
 #![expect(clippy::print_stdout, reason = "an example prints its result")]
 
 use curium::prelude::*;

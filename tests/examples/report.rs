@@ -1,5 +1,5 @@
-//! Loads this machine's driver, runs a kernel on its first device and prints the results: tests start it with different
-//! settings of its environment.
+//! Loads this machine's driver, runs a kernel on its first device and prints the results: tests
+//! start it with different settings of its environment.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -91,14 +91,14 @@ fn fault(driver: &Driver) -> Result<u32> {
     let write_at =
         Library::from_ptx(driver, kernels::FAULTS)?.kernel::<(&mut [u32], u64, u32)>("write_at")?;
     let mut buffer = DeviceBuffer::from_slice(&stream, &[5_u32])?;
-    // SAFETY: the simulator detects every out-of-bounds write, and on hardware no memory of this program lies at this
-    // distance.
+    // SAFETY: the simulator detects every out-of-bounds write, and on hardware no memory of this
+    // program lies at this distance.
     unsafe { write_at.launch(&stream, LaunchConfig::new(1, 1), (&mut buffer, 1 << 42, 1)) }?;
     Ok(buffer.to_vec()?[0])
 }
 
-/// Computes `2 × [1, 2, 3] + [10, 20, 30]` with a kernel of a library, or of a module if the driver does not support
-/// libraries.
+/// Computes `2 × [1, 2, 3] + [10, 20, 30]` with a kernel of a library, or of a module if the driver
+/// does not support libraries.
 fn saxpy(driver: &Driver) -> Result<Vec<f32>> {
     let stream = driver.device(0)?.primary_context()?.stream()?;
     let saxpy = match Library::from_ptx(driver, kernels::SAXPY) {

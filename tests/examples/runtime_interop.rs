@@ -1,8 +1,9 @@
-//! Shares a context, streams and memory with code that uses the CUDA runtime API, on this machine's driver.
+//! Shares a context, streams and memory with code that uses the CUDA runtime API, on this machine's
+//! driver.
 //!
-//! Each side copies and computes on the other's memory and stream, in the primary context of the device, which the CUDA
-//! runtime uses too. The runtime library is loaded at run time: `--runtime PATH` names it, and with `--allow-missing`
-//! its absence is not an error.
+//! Each side copies and computes on the other's memory and stream, in the primary context of the
+//! device, which the CUDA runtime uses too. The runtime library is loaded at run time:
+//! `--runtime PATH` names it, and with `--allow-missing` its absence is not an error.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -114,7 +115,8 @@ impl Options {
     }
 }
 
-/// The runtime allocates and copies on a Curium stream, and a Curium kernel computes on that memory.
+/// The runtime allocates and copies on a Curium stream, and a Curium kernel computes on that
+/// memory.
 fn runtime_memory_on_our_stream(runtime: &Runtime, context: &Context, saxpy: &Saxpy) -> Outcome {
     let stream = context.stream()?;
     let x = [1.0_f32, 2.0, 3.0];
@@ -131,14 +133,16 @@ fn runtime_memory_on_our_stream(runtime: &Runtime, context: &Context, saxpy: &Sa
         .into());
     }
     let arguments = (2.0, device_x.pointer(), device_y.pointer(), 3);
-    // SAFETY: `saxpy` reads and writes three values of each, which the runtime allocated and copied on the same stream.
+    // SAFETY: `saxpy` reads and writes three values of each, which the runtime allocated and copied
+    // on the same stream.
     unsafe { saxpy.launch(&stream, LaunchConfig::for_elements(3), arguments) }?;
     runtime.download(&mut y, device_y.pointer(), &stream)?;
     stream.synchronize()?;
     expect("the runtime's memory on our stream", &y)
 }
 
-/// A Curium kernel computes on a runtime stream, and the runtime copies the Curium buffer to the host there.
+/// A Curium kernel computes on a runtime stream, and the runtime copies the Curium buffer to the
+/// host there.
 fn curium_memory_on_a_runtime_stream(
     runtime: &Arc<Runtime>,
     context: &Context,
@@ -146,12 +150,14 @@ fn curium_memory_on_a_runtime_stream(
 ) -> Outcome {
     let theirs = RuntimeStream::new(runtime)?;
     let raw = theirs.raw.cast();
-    // SAFETY: the runtime created the stream in the primary context, and destroys it when `theirs` is dropped.
+    // SAFETY: the runtime created the stream in the primary context, and destroys it when `theirs`
+    // is dropped.
     let stream = unsafe { Stream::borrow_raw(context, raw, theirs) };
     let x = DeviceBuffer::from_slice(&stream, &[1.0_f32, 2.0, 3.0])?;
     let y = DeviceBuffer::from_slice(&stream, &[10.0_f32, 20.0, 30.0])?;
     let arguments = (2.0, x.as_pointer(), y.as_pointer(), 3);
-    // SAFETY: `saxpy` reads and writes three values of each buffer, which are used only on this stream.
+    // SAFETY: `saxpy` reads and writes three values of each buffer, which are used only on this
+    // stream.
     unsafe { saxpy.launch(&stream, LaunchConfig::for_elements(3), arguments) }?;
     let mut result = [0.0_f32; 3];
     runtime.download(&mut result, y.as_pointer(), &stream)?;
@@ -173,7 +179,8 @@ impl Runtime {
             || NAMES.map(OsString::from).to_vec(),
             |path| vec![path.clone()],
         );
-        // SAFETY: loading the CUDA runtime runs its initializers, which any program that links it runs too.
+        // SAFETY: loading the CUDA runtime runs its initializers, which any program that links it
+        // runs too.
         let library = names
             .iter()
             .find_map(|name| unsafe { libloading::Library::new(name) }.ok());
@@ -202,10 +209,11 @@ impl Runtime {
         if code == 0 {
             return Ok(());
         }
-        // SAFETY: the function accepts any code, and returns text that lives as long as the library.
+        // SAFETY: the function accepts any code, and returns text that lives as long as the
+        // library.
         let text = unsafe { (self.error_string)(code) };
-        // SAFETY: the function accepts any code, and returns text that lives as long as the library; the text is
-        // NUL-terminated.
+        // SAFETY: the function accepts any code, and returns text that lives as long as the
+        // library; the text is NUL-terminated.
         let text = unsafe { CStr::from_ptr(text) }.to_string_lossy();
         Err(format!("{function} failed with {code}: {text}").into())
     }
@@ -225,7 +233,8 @@ impl Runtime {
     fn upload(&self, to: &RuntimeMemory<'_>, from: &[f32], stream: &Stream) -> Outcome {
         let source = from.as_ptr().cast();
         let stream = stream.as_raw().cast();
-        // SAFETY: both sides have this many bytes; the runtime has read the pageable memory when the call returns.
+        // SAFETY: both sides have this many bytes; the runtime has read the pageable memory when
+        // the call returns.
         self.check("cudaMemcpyAsync", unsafe {
             (self.copy)(to.address, source, size_of_val(from), TO_DEVICE, stream)
         })
@@ -236,7 +245,8 @@ impl Runtime {
         let target = to.as_mut_ptr().cast();
         let bytes = size_of_val(to);
         let stream = stream.as_raw().cast();
-        // SAFETY: both sides have this many bytes; the runtime has written the pageable memory when the call returns.
+        // SAFETY: both sides have this many bytes; the runtime has written the pageable memory when
+        // the call returns.
         self.check("cudaMemcpyAsync", unsafe {
             (self.copy)(target, source, bytes, TO_HOST, stream)
         })

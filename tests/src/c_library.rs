@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use libloading::Library;
 
-/// Compiles a library with the system's C compiler, and loads it. Returns `None` if there is no compiler.
+/// Compiles a library with the system's C compiler, and loads it. Returns `None` if there is no
+/// compiler.
 ///
 /// # Panics
 ///

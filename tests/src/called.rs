@@ -1,4 +1,5 @@
-//! Records the driver functions that tests called on this machine's driver, for the list of functions tested on a GPU.
+//! Records the driver functions that tests called on this machine's driver, for the list of
+//! functions tested on a GPU.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -10,11 +11,12 @@ use curium_driver::{Call, Function, observe_calls};
 use curium_sys::CUresult;
 use parking_lot::Mutex;
 
-/// The environment variable with the path of the file to which function names are appended, one per line.
+/// The environment variable with the path of the file to which function names are appended, one per
+/// line.
 const VARIABLE: &str = "CURIUM_CALLED";
 
-/// Runs `test`, and appends the functions that it called to the file that the environment variable names, if set. Calls
-/// that the machine does not support are not recorded.
+/// Runs `test`, and appends the functions that it called to the file that the environment variable
+/// names, if set. Calls that the machine does not support are not recorded.
 ///
 /// # Panics
 ///

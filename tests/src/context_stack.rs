@@ -5,7 +5,8 @@ use std::ptr;
 use curium_driver::{Device, Driver, Result, call};
 use curium_sys::CUcontext;
 
-/// Contexts that a test made current on its thread, to check that an operation does not change the stack.
+/// Contexts that a test made current on its thread, to check that an operation does not change the
+/// stack.
 pub struct ContextStack<'a> {
     driver: &'a Driver,
     pushed: Vec<CUcontext>,
@@ -18,7 +19,8 @@ pub struct CreatedContext {
 }
 
 impl<'a> ContextStack<'a> {
-    /// Makes `contexts` current one after the other on a thread without a current context; the last becomes current.
+    /// Makes `contexts` current one after the other on a thread without a current context; the last
+    /// becomes current.
     ///
     /// # Panics
     ///
@@ -80,7 +82,8 @@ impl<'a> ContextStack<'a> {
     }
 }
 
-/// Pops what a test that ended early left on its thread, which the harness may use for another test.
+/// Pops what a test that ended early left on its thread, which the harness may use for another
+/// test.
 impl Drop for ContextStack<'_> {
     fn drop(&mut self) {
         for _ in &self.pushed {

@@ -5,8 +5,8 @@ use std::thread::{self, ThreadId};
 
 use curium_driver::{Call, CallObserver, Function, Result};
 
-/// A call observer that runs `action` once, on the thread that created the observer, when a call of `function` begins
-/// or when it ends.
+/// A call observer that runs `action` once, on the thread that created the observer, when a call of
+/// `function` begins or when it ends.
 pub struct During<F> {
     function: Function,
     moment: Moment,

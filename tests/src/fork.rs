@@ -11,8 +11,8 @@ const DO_NOT_WAIT: c_int = 1;
 /// `SIGKILL`.
 const KILL: c_int = 9;
 
-/// Forks this process, runs `body` in the child, and asserts that it returns and does not panic. The child then ends
-/// immediately, without running exit handlers, unless `body` ends it otherwise.
+/// Forks this process, runs `body` in the child, and asserts that it returns and does not panic.
+/// The child then ends immediately, without running exit handlers, unless `body` ends it otherwise.
 ///
 /// # Panics
 ///

@@ -25,6 +25,7 @@ pub fn address_of<T: FunctionTable>(table: &T, name: &CStr) -> *const c_void {
 /// Returns a copy of the table of a library that stays loaded.
 #[must_use]
 pub fn copy_of<T: FunctionTable>(table: &T) -> T {
-    // SAFETY: `address_of` returns null or the library's function of this name, and the library stays loaded.
+    // SAFETY: `address_of` returns null or the library's function of this name, and the library
+    // stays loaded.
     unsafe { T::from_resolver(|name| address_of(table, name)) }
 }

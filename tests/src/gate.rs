@@ -9,9 +9,11 @@ use curium_driver::AsRawStream as _;
 use curium_driver::{Stream, call};
 use parking_lot::{Condvar, Mutex};
 
-/// Blocks a stream until it is opened, so that a test decides when the later work runs. Dropping it opens it.
+/// Blocks a stream until it is opened, so that a test decides when the later work runs. Dropping it
+/// opens it.
 ///
-/// A driver may run the host functions of all streams on one thread, so a closed gate may block other streams too.
+/// A driver may run the host functions of all streams on one thread, so a closed gate may block
+/// other streams too.
 #[must_use = "a gate opens when it is dropped"]
 pub struct Gate {
     state: Arc<State>,
@@ -31,8 +33,8 @@ impl Gate {
     ///
     /// # Panics
     ///
-    /// Panics if the driver call fails. If every launch waits for its completion, as under a sanitizer, the gate would
-    /// never open: the test ends here.
+    /// Panics if the driver call fails. If every launch waits for its completion, as under a
+    /// sanitizer, the gate would never open: the test ends here.
     pub fn on(stream: &Stream) -> Self {
         if launches_wait() {
             resume_unwind(Box::new(HeldUp));
@@ -41,7 +43,8 @@ impl Gate {
         let data = Arc::into_raw(Arc::clone(&state))
             .cast_mut()
             .cast::<c_void>();
-        // SAFETY: the stream is live, and `wait` may be called once with the reference to the state in `data`.
+        // SAFETY: the stream is live, and `wait` may be called once with the reference to the state
+        // in `data`.
         unsafe {
             call!(
                 stream.driver(),

@@ -1,4 +1,5 @@
-//! A driver whose launches and updates do nothing, so that a benchmark measures only the code around them.
+//! A driver whose launches and updates do nothing, so that a benchmark measures only the code
+//! around them.
 
 use std::ffi::{c_uint, c_void};
 use std::ptr;
@@ -21,8 +22,9 @@ static CURRENT: AtomicPtr<CUctx_st> = AtomicPtr::new(ptr::null_mut());
 /// The simulator's own `cuCtxGetCurrent`.
 static GET_CURRENT: OnceLock<unsafe extern "C" fn(*mut CUcontext) -> CUresult> = OnceLock::new();
 
-/// Returns a new simulator with `cuLaunchKernel`, `cuGraphLaunch`, `cuGraphExecKernelNodeSetParams_v2`,
-/// `cuMemcpyHtoDAsync_v2`, `cuStreamIsCapturing` and the functions for stream waits replaced by functions that return success.
+/// Returns a new simulator with `cuLaunchKernel`, `cuGraphLaunch`,
+/// `cuGraphExecKernelNodeSetParams_v2`, `cuMemcpyHtoDAsync_v2`, `cuStreamIsCapturing` and the
+/// functions for stream waits replaced by functions that return success.
 ///
 /// # Panics
 ///
@@ -32,8 +34,8 @@ pub fn idle_driver() -> Driver {
     idle(|_| ())
 }
 
-/// Returns an idle driver whose `cuCtxGetCurrent` returns the context of [`assume_current`]. A process can have only
-/// one.
+/// Returns an idle driver whose `cuCtxGetCurrent` returns the context of [`assume_current`]. A
+/// process can have only one.
 ///
 /// # Panics
 ///
@@ -62,12 +64,13 @@ fn idle(change: impl FnOnce(&mut Api)) -> Driver {
     api.cuStreamIsCapturing = Some(is_not_capturing);
     api.cuMemcpyHtoDAsync_v2 = Some(copy_nothing);
     change(&mut api);
-    // SAFETY: the functions are the simulator's, which the driver keeps loaded, except for some that do nothing.
+    // SAFETY: the functions are the simulator's, which the driver keeps loaded, except for some
+    // that do nothing.
     unsafe { Driver::from_api_with_owner(api, simulator) }.expect("the simulator initializes")
 }
 
-/// Makes `cuCtxGetCurrent` of the driver that assumes a context return `context` on every thread, without the
-/// simulator's look-up.
+/// Makes `cuCtxGetCurrent` of the driver that assumes a context return `context` on every thread,
+/// without the simulator's look-up.
 pub fn assume_current(context: &Context) {
     CURRENT.store(context.as_raw(), Relaxed);
 }

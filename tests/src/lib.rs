@@ -1,8 +1,8 @@
 //! Shared test support: the driver that a test runs on, and work whose progress a test controls.
 //!
-//! A contract test states a property of *every* driver. It runs on a simulator of its own, which must end without a
-//! live handle and without an unsupported call; with `CURIUM_TEST_DRIVER=cuda` it runs on this machine's driver
-//! instead.
+//! A contract test states a property of *every* driver. It runs on a simulator of its own, which
+//! must end without a live handle and without an unsupported call; with `CURIUM_TEST_DRIVER=cuda`
+//! it runs on this machine's driver instead.
 
 #[cfg(doctest)]
 mod book;

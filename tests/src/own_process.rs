@@ -16,9 +16,9 @@ const MARK: &str = "the test ran in its own process";
 /// The time limit of a process: a process that hangs fails the test.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Runs `test`, the whole body of the calling test, in a process of its own if it runs
-/// on this machine's driver, because such a test makes every context of the process unusable. A simulated context is
-/// not affected.
+/// Runs `test`, the whole body of the calling test, in a process of its own if it runs on this
+/// machine's driver, because such a test makes every context of the process unusable. A simulated
+/// context is not affected.
 ///
 /// # Panics
 ///
@@ -36,7 +36,8 @@ pub fn in_own_process<R: TestOutcome>(test: impl FnOnce() -> R) -> R {
 ///
 /// # Panics
 ///
-/// Panics if the test fails in its process, the process exits with an error, or the test is not found there.
+/// Panics if the test fails in its process, the process exits with an error, or the test is not
+/// found there.
 pub fn in_new_process<R: TestOutcome>(test: impl FnOnce() -> R) -> R {
     if OtherProcess::is_this() {
         return test();
@@ -45,8 +46,8 @@ pub fn in_new_process<R: TestOutcome>(test: impl FnOnce() -> R) -> R {
     R::skipped()
 }
 
-/// Runs `test` in a new process as [`in_new_process`] does, and passes its standard output and standard error to
-/// `check`, in this process. The output includes the lines of the test harness.
+/// Runs `test` in a new process as [`in_new_process`] does, and passes its standard output and
+/// standard error to `check`, in this process. The output includes the lines of the test harness.
 ///
 /// # Panics
 ///
@@ -59,8 +60,8 @@ pub fn with_output_of_new_process(test: impl FnOnce(), check: impl FnOnce(&str, 
     check(&output, &error);
 }
 
-/// Runs `test` with `input`, a part of the calling test, in a new process that ends with `test`. Returns the
-/// standard output of that process.
+/// Runs `test` with `input`, a part of the calling test, in a new process that ends with `test`.
+/// Returns the standard output of that process.
 ///
 /// # Errors
 ///
@@ -84,8 +85,9 @@ pub fn outcome_of_new_process(
     if success { Ok(written) } else { Err(written) }
 }
 
-/// Runs `test`, a part of the calling test, in `count` new processes at once, with the number of each and
-/// `input`. Returns for each process whether it succeeded, and its standard output and standard error.
+/// Runs `test`, a part of the calling test, in `count` new processes at once, with the number of
+/// each and `input`. Returns for each process whether it succeeded, and its standard output and
+/// standard error.
 ///
 /// # Errors
 ///
@@ -118,9 +120,9 @@ pub fn outcomes_of_processes<R: TestOutcome + Debug>(
         .collect())
 }
 
-/// Runs `this`, a part of the calling test, while `other` runs in a new process, which is killed at an arbitrary
-/// point when `this` has returned. The other process finds the identifier of this one in
-/// [`std::os::unix::process::parent_id`].
+/// Runs `this`, a part of the calling test, while `other` runs in a new process, which is killed at
+/// an arbitrary point when `this` has returned. The other process finds the identifier of this one
+/// in [`std::os::unix::process::parent_id`].
 ///
 /// # Panics
 ///
@@ -150,8 +152,8 @@ pub fn beside_a_process_that_is_killed<T>(
     result
 }
 
-/// Returns a command that runs this program again. If the operating system cannot start the program without an
-/// emulator, `CURIUM_TEST_RUNNER` is the command of the emulator, with its arguments.
+/// Returns a command that runs this program again. If the operating system cannot start the program
+/// without an emulator, `CURIUM_TEST_RUNNER` is the command of the emulator, with its arguments.
 ///
 /// # Panics
 ///
@@ -169,7 +171,8 @@ pub fn own_program() -> Command {
     command
 }
 
-/// Returns the path of the calling test in the binary, which the harness gives the test's thread as its name.
+/// Returns the path of the calling test in the binary, which the harness gives the test's thread as
+/// its name.
 fn own_test() -> String {
     let thread = std::thread::current();
     thread.name().expect("unnamed thread").to_owned()
@@ -219,7 +222,8 @@ impl OtherProcess {
         }
     }
 
-    /// Waits until the process ends, and returns `true`. Kills a process that hangs and returns `false`.
+    /// Waits until the process ends, and returns `true`. Kills a process that hangs and returns
+    /// `false`.
     fn wait(&mut self) -> bool {
         let deadline = Instant::now() + PATIENCE;
         while self.child.try_wait().expect("wait failed").is_none() {
@@ -232,7 +236,8 @@ impl OtherProcess {
         true
     }
 
-    /// Waits until the process ends. Returns `true` if it succeeded, and its standard output and standard error.
+    /// Waits until the process ends. Returns `true` if it succeeded, and its standard output and
+    /// standard error.
     ///
     /// # Panics
     ///
@@ -251,8 +256,8 @@ impl OtherProcess {
         (ended && output.status.success(), text)
     }
 
-    /// Waits until the process ends, asserts that its test ran and succeeded, and returns its standard output and
-    /// standard error.
+    /// Waits until the process ends, asserts that its test ran and succeeded, and returns its
+    /// standard output and standard error.
     pub(crate) fn expect_success(mut self) -> [String; 2] {
         assert!(self.wait(), "{} hangs in its own process", self.name);
         let output = self.child.wait_with_output().expect("wait failed");

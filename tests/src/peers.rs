@@ -5,8 +5,9 @@ use curium_sim::Config;
 
 use crate::{TestDriver, TestOutcome, on_driver, on_simulator, skip, uses_cuda};
 
-/// Runs a test with the primary contexts of two devices that can access each other's memory: simulated devices, or the
-/// first two of this machine's driver. Skips the test with a message on a machine without them.
+/// Runs a test with the primary contexts of two devices that can access each other's memory:
+/// simulated devices, or the first two of this machine's driver. Skips the test with a message on a
+/// machine without them.
 ///
 /// # Panics
 ///

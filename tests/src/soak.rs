@@ -27,7 +27,8 @@ pub struct Soaked {
     pub buffers: u64,
     /// Streams that were created and dropped.
     pub streams: u64,
-    /// The private resident memory of the process in bytes after a tenth of the operations, if the system reports it.
+    /// The private resident memory of the process in bytes after a tenth of the operations, if the
+    /// system reports it.
     pub resident_early: Option<u64>,
     /// The private resident memory in bytes at the end.
     pub resident_late: Option<u64>,
@@ -190,7 +191,8 @@ impl Worker<'_> {
         }
         let index = self.below(self.blocks.len() as u64) as usize;
         let block = self.blocks.swap_remove(index);
-        // SAFETY: the block was allocated from this resource with this size and alignment, and is not in use.
+        // SAFETY: the block was allocated from this resource with this size and alignment, and is
+        // not in use.
         unsafe {
             self.pool
                 .deallocate(&block.stream, block.pointer, block.bytes, 256)
@@ -242,8 +244,8 @@ fn give_back(context: &Context, pool: &Pool) -> Result<()> {
     Ok(())
 }
 
-/// Returns the private resident memory of the process in bytes, if the system reports it, without the file-backed pages
-/// that the simulator uses for small blocks of device memory.
+/// Returns the private resident memory of the process in bytes, if the system reports it, without
+/// the file-backed pages that the simulator uses for small blocks of device memory.
 fn resident() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = text

@@ -18,7 +18,8 @@ pub fn fill(stream: &Stream, mut buffer: &mut DeviceBuffer<u32>, value: u32) -> 
     let mut operation = stream.enqueue("stream_work::fill")?;
     // SAFETY: `launched` records the access below, and the buffer is not used in between.
     let pointer = unsafe { Argument::<&mut [u32]>::bind(&mut buffer, &mut operation) }?;
-    // SAFETY: the buffer is live with this many words, and `bind` made the stream wait for its earlier accesses.
+    // SAFETY: the buffer is live with this many words, and `bind` made the stream wait for its
+    // earlier accesses.
     unsafe {
         call!(
             stream.driver(),
@@ -67,7 +68,8 @@ pub fn copy(
     let to = unsafe { Argument::<&mut [u32]>::bind(&mut target, &mut operation) }?;
     // SAFETY: `launched` records the access below, and the buffer is not used in between.
     let from = unsafe { Argument::<&[u32]>::bind(&mut source, &mut operation) }?;
-    // SAFETY: both buffers are live with this many bytes, and `bind` made the stream wait for their earlier accesses.
+    // SAFETY: both buffers are live with this many bytes, and `bind` made the stream wait for their
+    // earlier accesses.
     unsafe {
         call!(
             stream.driver(),
@@ -81,8 +83,8 @@ pub fn copy(
     Ok(())
 }
 
-/// Copies `source` to `target`, which has the same length, on `stream` without any wait, like a program that passes raw
-/// addresses and does not synchronize.
+/// Copies `source` to `target`, which has the same length, on `stream` without any wait, like a
+/// program that passes raw addresses and does not synchronize.
 ///
 /// # Safety
 ///
@@ -113,7 +115,8 @@ pub unsafe fn copy_without_waiting(
     }
 }
 
-/// Returns `true` if the work on `stream` waits for other work, given that it would complete immediately otherwise.
+/// Returns `true` if the work on `stream` waits for other work, given that it would complete
+/// immediately otherwise.
 ///
 /// # Panics
 ///

@@ -20,7 +20,8 @@ pub struct TestDriver {
     may_leak: AtomicBool,
 }
 
-/// The time limit for work that was not waited for, after which the objects it holds count as leaked.
+/// The time limit for work that was not waited for, after which the objects it holds count as
+/// leaked.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Returns `true` if the tests run on this machine's driver (`CURIUM_TEST_DRIVER=cuda`).
@@ -37,8 +38,8 @@ pub fn uses_cuda() -> bool {
     }
 }
 
-/// Returns the handle types that the simulator supports for sharing memory: file descriptors on Linux, and none
-/// elsewhere.
+/// Returns the handle types that the simulator supports for sharing memory: file descriptors on
+/// Linux, and none elsewhere.
 #[must_use]
 pub fn shared_handle_types() -> MemoryHandleTypes {
     if cfg!(target_os = "linux") {
@@ -56,14 +57,14 @@ pub fn looks_for_races() -> bool {
 
 /// Runs a test that applies to every driver.
 ///
-/// On this machine's driver the tests run one at a time: they share its context, and a call of one test that waits for
-/// the device blocks the calls of the others, which may include the one it waits for. A test that blocks work ends at
-/// its first [`Gate`](crate::Gate) if launches wait.
+/// On this machine's driver the tests run one at a time: they share its context, and a call of one
+/// test that waits for the device blocks the calls of the others, which may include the one it
+/// waits for. A test that blocks work ends at its first [`Gate`](crate::Gate) if launches wait.
 ///
 /// # Panics
 ///
-/// Panics if the test panics, makes the library [leak memory](Driver::leaked_memory), or leaks an object of its
-/// simulator.
+/// Panics if the test panics, makes the library [leak memory](Driver::leaked_memory), or leaks an
+/// object of its simulator.
 pub fn on_driver<R: TestOutcome>(test: impl FnOnce(&TestDriver) -> R) -> R {
     static TURN: Mutex<()> = Mutex::new(());
     if uses_cuda() {
@@ -83,7 +84,8 @@ pub fn on_driver<R: TestOutcome>(test: impl FnOnce(&TestDriver) -> R) -> R {
     }
 }
 
-/// Runs a test that requires a certain configuration, injected faults or call counts: on the simulator only.
+/// Runs a test that requires a certain configuration, injected faults or call counts: on the
+/// simulator only.
 pub fn on_simulator<R: TestOutcome>(
     config: Config,
     test: impl FnOnce(&TestDriver, &Simulator) -> R,
@@ -127,7 +129,8 @@ fn simulated(mut config: Config) -> TestDriver {
     config.uninitialized_checks |=
         std::env::var_os("CURIUM_TEST_UNINITIALIZED").is_some_and(|value| value == "1");
     let simulator = Simulator::new(config).expect("failed to create a simulator");
-    // SAFETY: the simulator implements the driver's functions; it ends after the test, which keeps no reference to it.
+    // SAFETY: the simulator implements the driver's functions; it ends after the test, which keeps
+    // no reference to it.
     let driver = unsafe { Driver::from_api(simulator.api()) }.expect("the simulator initializes");
     TestDriver::new(driver, Some(simulator))
 }
@@ -141,7 +144,8 @@ impl TestDriver {
         }
     }
 
-    /// Declares that the library cannot free some memory of the test, because other code has freed it.
+    /// Declares that the library cannot free some memory of the test, because other code has freed
+    /// it.
     pub fn may_leak(&self) {
         self.may_leak.store(true, Ordering::Relaxed);
     }
@@ -190,7 +194,8 @@ impl TestDriver {
         self.context().stream().expect("failed to create a stream")
     }
 
-    /// Asserts the number of calls of `function` that `operation` makes, if the driver counts calls.
+    /// Asserts the number of calls of `function` that `operation` makes, if the driver counts
+    /// calls.
     ///
     /// # Panics
     ///
@@ -212,8 +217,8 @@ impl TestDriver {
         value
     }
 
-    /// Runs a test, during which the library must not leak memory. Other tests that use this machine's driver wait meanwhile, so the leak
-    /// is this test's.
+    /// Runs a test, during which the library must not leak memory. Other tests that use this
+    /// machine's driver wait meanwhile, so the leak is this test's.
     fn expect_no_leak<R: TestOutcome>(&self, test: impl FnOnce(&Self) -> R) -> R {
         let before = self.driver.leaked_memory();
         let outcome = test(self);

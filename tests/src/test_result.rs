@@ -6,10 +6,11 @@ use std::panic::Location;
 /// The result of a test, or of a function that tests share.
 pub type TestResult<T = ()> = Result<T, TestError>;
 
-/// The reason why a test failed: the message of an error, and the source location of the `?` that returned it.
+/// The reason why a test failed: the message of an error, and the source location of the `?` that
+/// returned it.
 ///
-/// Every error, and every message, converts into this type. It implements neither [`Error`](std::error::Error) nor
-/// [`Display`], so that the conversion is unambiguous.
+/// Every error, and every message, converts into this type. It implements neither
+/// [`Error`](std::error::Error) nor [`Display`], so that the conversion is unambiguous.
 pub struct TestError {
     message: String,
     location: &'static Location<'static>,

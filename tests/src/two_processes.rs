@@ -19,8 +19,8 @@ pub struct Peer {
 /// The time limit of each wait for the other process.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Runs a test in two processes: `first` in this one, and `second` in a new one. The call is the whole body of the
-/// calling test.
+/// Runs a test in two processes: `first` in this one, and `second` in a new one. The call is the
+/// whole body of the calling test.
 ///
 /// # Errors
 ///
@@ -120,7 +120,8 @@ impl Peer {
     pub fn receive_descriptor(&mut self) -> OwnedFd {
         let mut passed = Passed::EMPTY;
         let received = passed.exchange(|message| {
-            // SAFETY: the message and what it points to are valid, and there is room for one descriptor.
+            // SAFETY: the message and what it points to are valid, and there is room for one
+            // descriptor.
             unsafe { recvmsg(self.socket.as_raw_fd(), message, CLOSE_ON_EXEC) }
         });
         assert!(

@@ -1,4 +1,5 @@
-//! A C library that takes a `cublasHandle_t` shares handles, streams and buffers with `curium-blas`.
+//! A C library that takes a `cublasHandle_t` shares handles, streams and buffers with
+//! `curium-blas`.
 
 use std::ffi::c_int;
 
@@ -65,8 +66,8 @@ fn c_library_shares_the_handle() -> TestResult {
         let pointer = std::ptr::without_provenance_mut(y.as_pointer().as_raw() as usize);
         let context = test.context();
         let normalized = |n| {
-            // SAFETY: the handle lives, and the memory has two numbers. The stream orders the calls with the accesses
-            // before and after.
+            // SAFETY: the handle lives, and the memory has two numbers. The stream orders the calls
+            // with the accesses before and after.
             context
                 .entered(|_| Ok(unsafe { normalize(raw, n, pointer) }))
                 .expect("failed to enter the context")

@@ -1,5 +1,5 @@
-//! The dependency graph: the allowed dependencies between the packages of the workspace, and the external dependencies
-//! of the libraries.
+//! The dependency graph: the allowed dependencies between the packages of the workspace, and the
+//! external dependencies of the libraries.
 
 #[path = "dependencies/inlined.rs"]
 mod inlined;
@@ -11,7 +11,8 @@ use std::process::Command;
 
 use curium_tests::{TestResult, skip, uses_cuda};
 
-/// Returns the packages that `package` depends on by `edges` on `targets`, directly or up to `depth`, without itself.
+/// Returns the packages that `package` depends on by `edges` on `targets`, directly or up to
+/// `depth`, without itself.
 fn dependencies(
     package: &str,
     edges: &str,

@@ -1,5 +1,5 @@
-//! Examples of this package that measure run on the simulator. They lie in the folder `examples` beside that of this
-//! test.
+//! Examples of this package that measure run on the simulator. They lie in the folder `examples`
+//! beside that of this test.
 #![cfg(not(miri))]
 
 use curium_tests::TestResult;

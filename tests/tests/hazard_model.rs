@@ -1,8 +1,8 @@
 //! Checks the rules of `driver/src/hazard.rs` against a model, for every program up to a size.
 //!
-//! The driver is a table of functions that only record events and waits. From these records follows which work is
-//! ordered before which, on any device, and the rules are checked against that: every conflicting access is ordered,
-//! and no unnecessary wait is inserted.
+//! The driver is a table of functions that only record events and waits. From these records follows
+//! which work is ordered before which, on any device, and the rules are checked against that: every
+//! conflicting access is ordered, and no unnecessary wait is inserted.
 #![cfg(not(miri))]
 
 mod hazard_model {

@@ -36,8 +36,8 @@ unsafe impl GlobalAlloc for Counting {
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the pointer was returned by `alloc`, and thus by the system allocator; the caller guarantees the
-        // rest.
+        // SAFETY: the pointer was returned by `alloc`, and thus by the system allocator; the caller
+        // guarantees the rest.
         unsafe { System.realloc(pointer, layout, size) }
     }
 }
@@ -80,7 +80,8 @@ fn launch_allocates_nothing() -> TestResult {
             )
         }
         .expect("it launches");
-        // SAFETY: `saxpy` reads x, writes y, and guards its index with the length of both; with z in place of y.
+        // SAFETY: `saxpy` reads x, writes y, and guards its index with the length of both; with z
+        // in place of y.
         unsafe { saxpy.launch(&other, config, (2.0, &x, &mut z, 256)) }.expect("it launches");
     };
     assert!(

@@ -1,5 +1,5 @@
-//! Resources in C: the header matches the layout of the Rust type, a Curium resource is used by C, and a C resource is
-//! used here.
+//! Resources in C: the header matches the layout of the Rust type, a Curium resource is used by C,
+//! and a C resource is used here.
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicIsize, Ordering};
@@ -75,11 +75,13 @@ fn resources_have_one_layout() -> TestResult {
             release: None,
         };
         assert_eq!(
-            // SAFETY: both tables and the counter are valid; the function takes ownership of the first.
+            // SAFETY: both tables and the counter are valid; the function takes ownership of the
+            // first.
             unsafe { make(&raw const table, &raw const remaining, &raw mut counting) },
             0
         );
-        // SAFETY: the C functions forward to those of the cache, from any thread, and the table has no other owner.
+        // SAFETY: the C functions forward to those of the cache, from any thread, and the table has
+        // no other owner.
         let resource = unsafe { ExternalResource::from_table(counting) }?;
         let buffer = DeviceBuffer::from_slice_in(&stream, &[1, 2, 3], &resource)?;
         assert_eq!(buffer.to_vec()?, [1, 2, 3]);

@@ -1,5 +1,5 @@
-//! Rules for the sources of the libraries, without which safe code of other crates could make their `unsafe` code
-//! unsound.
+//! Rules for the sources of the libraries, without which safe code of other crates could make their
+//! `unsafe` code unsound.
 
 #[path = "safe_interfaces/library_memory.rs"]
 mod library_memory;

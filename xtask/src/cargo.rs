@@ -5,7 +5,8 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-/// The options for builds in release mode that do not use the simulator, and need not wait for its optimization.
+/// The options for builds in release mode that do not use the simulator, and need not wait for its
+/// optimization.
 pub(crate) const UNOPTIMIZED_SIMULATOR: [&str; 4] = [
     "--config",
     "profile.release.package.curium-ptx.opt-level=0",
@@ -29,7 +30,8 @@ pub(crate) fn cargo() -> Command {
     cargo
 }
 
-/// Runs `cargo` with `arguments`, shows its messages, and returns the programs and shared libraries that it built.
+/// Runs `cargo` with `arguments`, shows its messages, and returns the programs and shared libraries
+/// that it built.
 pub(crate) fn build(arguments: &[&str], compiler: &[&str]) -> Result<Vec<Artifact>> {
     let mut cargo = cargo();
     cargo
@@ -93,7 +95,8 @@ fn artifact(line: &str) -> Result<Option<Artifact>> {
     }))
 }
 
-/// Returns the string after `key`. Cargo writes no spaces, and only paths with a quote or a backslash contain escapes.
+/// Returns the string after `key`. Cargo writes no spaces, and only paths with a quote or a
+/// backslash contain escapes.
 fn string(json: &str, key: &str) -> Result<Option<String>> {
     let Some((_, rest)) = json.split_once(key) else {
         return Ok(None);

@@ -38,8 +38,8 @@ pub(crate) struct Options {
     /// Write the workflow, `.github/workflows/ci.yml`, and run nothing.
     #[arg(long, exclusive = true)]
     workflow: bool,
-    /// Run all tests that Miri supports, the tests of other targets under emulators, and a longer search of the grammar. Each takes about
-    /// half an hour.
+    /// Run all tests that Miri supports, the tests of other targets under emulators, and a longer
+    /// search of the grammar. Each takes about half an hour.
     #[arg(long)]
     thorough: bool,
 }
@@ -49,8 +49,8 @@ pub(crate) struct Options {
 struct Step {
     name: &'static str,
     run: fn(&Options) -> Result<Outcome>,
-    /// `true` for a step that builds in a folder of its own: these steps run one after another while the others run, and their output is
-    /// shown when they have ended.
+    /// `true` for a step that builds in a folder of its own: these steps run one after another
+    /// while the others run, and their output is shown when they have ended.
     is_parallel: bool,
     /// The workflow's job of the long form, `--thorough`, if there is one.
     long: Option<LongForm>,
@@ -312,7 +312,8 @@ fn doc(_options: &Options) -> Result<Outcome> {
     ]))
 }
 
-/// Compares the bindings with the chosen versions of CUDA, or with the oldest and the newest. The workflow has a job for each version.
+/// Compares the bindings with the chosen versions of CUDA, or with the oldest and the newest. The
+/// workflow has a job for each version.
 fn bindings(options: &Options) -> Result<Outcome> {
     let mut versions = options.cuda.clone();
     if versions.is_empty() {

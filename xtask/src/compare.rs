@@ -15,7 +15,8 @@ pub(crate) struct Options {
     /// Take fewer samples of each benchmark.
     #[arg(long)]
     quick: bool,
-    /// Run on the simulator with fewer samples: this checks that everything works, while the times are meaningless.
+    /// Run on the simulator with fewer samples: this checks that everything works, while the times
+    /// are meaningless.
     #[arg(long)]
     simulator: bool,
 }
@@ -35,7 +36,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Builds the program. It is outside the workspace, because the other crates are not dependencies of Curium.
+/// Builds the program. It is outside the workspace, because the other crates are not dependencies
+/// of Curium.
 pub(crate) fn build() -> Result<PathBuf> {
     let folder = cargo::target_folder()?.join("compare");
     let toolkit = folder.join("toolkit");
@@ -52,7 +54,8 @@ pub(crate) fn build() -> Result<PathBuf> {
     Ok(folder.join("release/compare"))
 }
 
-/// Builds the stub library that one of the crates requires at link time: the driver's name and functions without effect.
+/// Builds the stub library that one of the crates requires at link time: the driver's name and
+/// functions without effect.
 fn link_stub(path: &Path) -> Result<()> {
     let folder = path.parent().context("a file lies in a folder")?;
     fs::create_dir_all(folder)?;

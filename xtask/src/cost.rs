@@ -1,4 +1,5 @@
-//! `cargo xtask cost`: counts the instructions of calls beyond C's, on a driver whose functions do nothing.
+//! `cargo xtask cost`: counts the instructions of calls beyond C's, on a driver whose functions do
+//! nothing.
 
 use std::fs;
 use std::path::Path;
@@ -8,8 +9,8 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::cargo;
 
-/// The counted programs: the same calls as in C and through Curium, allocations from memory that is kept, collectives, and
-/// calls of the math libraries.
+/// The counted programs: the same calls as in C and through Curium, allocations from memory that is
+/// kept, collectives, and calls of the math libraries.
 const EXAMPLES: [&str; 4] = [
     "call_cost",
     "allocation_cost",
@@ -20,7 +21,8 @@ const EXAMPLES: [&str; 4] = [
 /// The number of calls. One-time costs become negligible in the division.
 const CALLS: u64 = 10_000;
 
-/// A call, and the maximum number of instructions beyond those in C, or beyond those of a simpler call.
+/// A call, and the maximum number of instructions beyond those in C, or beyond those of a simpler
+/// call.
 struct Cost {
     what: &'static str,
     example: &'static str,
@@ -35,8 +37,8 @@ const COSTS: &[Cost] = &[
         example: EXAMPLES[0],
         base: "c_launches",
         counted: "curium_launches",
-        // Six of them choose the handle: on drivers before CUDA 12.0, a kernel of a library has one per context. Three store the
-        // name of the operation.
+        // Six of them choose the handle: on drivers before CUDA 12.0, a kernel of a library has one
+        // per context. Three store the name of the operation.
         bound: 67,
     },
     Cost {
@@ -88,7 +90,8 @@ const COSTS: &[Cost] = &[
         counted: "small_uploads",
         bound: 490,
     },
-    // Libraries take slices, whose accesses are found by a virtual call: some ten instructions for each wait and each record.
+    // Libraries take slices, whose accesses are found by a virtual call: some ten instructions for
+    // each wait and each record.
     Cost {
         what: "all-reduce of NCCL, beyond C's",
         example: EXAMPLES[2],
@@ -189,7 +192,8 @@ impl Cost {
     }
 }
 
-/// Returns the number of instructions per call in `mode` of an example, which names the calling function.
+/// Returns the number of instructions per call in `mode` of an example, which names the calling
+/// function.
 fn count(program: &Path, example: &str, mode: &str, folder: &Path) -> Result<u64> {
     let counts = folder.join(format!("callgrind.{mode}"));
     let mut valgrind = Command::new("valgrind");

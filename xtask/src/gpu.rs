@@ -1,4 +1,5 @@
-//! `cargo xtask gpu`: bundles the tests, benchmarks, examples and the program for a machine with a GPU and without Rust.
+//! `cargo xtask gpu`: bundles the tests, benchmarks, examples and the program for a machine with a
+//! GPU and without Rust.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -36,13 +37,15 @@ const NEED_SOURCES: &[&str] = &[
 /// The benchmarks that run on a real driver.
 const BENCHES: &[&str] = &["copies", "open", "staging", "trace", "wake"];
 
-/// The benchmark of the kernels in Rust beside CUDA C++. It also checks them, so the script always runs it with small sizes.
+/// The benchmark of the kernels in Rust beside CUDA C++. It also checks them, so the script always
+/// runs it with small sizes.
 const KERNELS: &str = "beside_cuda";
 
 /// The library that `curium trace` loads into programs, which it looks for beside itself.
 const INJECTION: &str = "libcurium_trace.so";
 
-/// Examples whose instructions are counted. They take arguments, and run on a driver that does nothing.
+/// Examples whose instructions are counted. They take arguments, and run on a driver that does
+/// nothing.
 const COUNTED: &[&str] = &[
     "allocation_cost",
     "call_cost",
@@ -136,7 +139,8 @@ fn tests() -> Result<Vec<Artifact>> {
     Ok(built)
 }
 
-/// Builds the benchmarks, the examples and the program, in one build for the sake of the packages that they share.
+/// Builds the benchmarks, the examples and the program, in one build for the sake of the packages
+/// that they share.
 fn released() -> Result<(Vec<Artifact>, Vec<Artifact>, Vec<Artifact>)> {
     let mut arguments = vec![
         "build",
@@ -268,7 +272,8 @@ mod tests {
         assert_eq!(name(Path::new("/t/release/saxpy-managed")), "saxpy-managed");
     }
 
-    /// Returns the names of the programs in a subfolder of `tests` whose main file contains `needle` and not `unless`.
+    /// Returns the names of the programs in a subfolder of `tests` whose main file contains
+    /// `needle` and not `unless`.
     fn programs_with(folder: &str, needle: &str, unless: &str) -> Vec<String> {
         let entries =
             fs::read_dir(crate::root().join("tests").join(folder)).expect("the folder is there");

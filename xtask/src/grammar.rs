@@ -20,7 +20,8 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Creates the options of the short run with a fixed seed, or of the long run with a new seed each time.
+    /// Creates the options of the short run with a fixed seed, or of the long run with a new seed
+    /// each time.
     pub(crate) fn for_ci(is_thorough: bool) -> Self {
         let (forms, seed) = if is_thorough {
             (40_000, "time")

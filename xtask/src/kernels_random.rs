@@ -1,4 +1,5 @@
-//! `cargo xtask kernels-random`: runs random kernels in Rust on the simulator, and compares them with an interpreter.
+//! `cargo xtask kernels-random`: runs random kernels in Rust on the simulator, and compares them
+//! with an interpreter.
 
 use anyhow::{Result, ensure};
 
@@ -9,7 +10,8 @@ pub(crate) struct Options {
     /// The number of programs.
     #[arg(long, default_value_t = 1000)]
     count: u64,
-    /// The seed of the first program; each has the next one. A program that fails is repeated with its seed and `--count 1`.
+    /// The seed of the first program; each has the next one. A program that fails is repeated with
+    /// its seed and `--count 1`.
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// The number of wrong programs, which the compiler must refuse.

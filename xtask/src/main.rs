@@ -59,7 +59,8 @@ enum Command {
     Cost,
     /// Compare Curium's speed with that of other CUDA crates.
     Compare(compare::Options),
-    /// Build the simulated driver as `libcuda.so.1`, with its libraries under their names, such as `libcublas.so.13`.
+    /// Build the simulated driver as `libcuda.so.1`, with its libraries under their names, such as
+    /// `libcublas.so.13`.
     Sim(sim::Options),
     /// Run other projects' programs and their tests on the simulated driver.
     Outside(outside::Options),

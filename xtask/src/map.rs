@@ -15,7 +15,8 @@ use crate::stale;
 /// The picture, which the README shows.
 const PICTURE: &str = "docs/crates.svg";
 
-/// The crates of the picture, with what they are for. A crate that is missing here, or gone, is an error.
+/// The crates of the picture, with what they are for. A crate that is missing here, or gone, is an
+/// error.
 const ROLES: &[(&str, &str)] = &[
     ("curium", "the layers in one crate"),
     ("curium-blas", "cuBLAS, cuBLASLt"),
@@ -89,7 +90,8 @@ fn read() -> Result<Graph> {
     Ok(graph)
 }
 
-/// Returns the name of a package, and the names of its dependencies on every platform, optional ones included. Those of tests are left out.
+/// Returns the name of a package, and the names of its dependencies on every platform, optional
+/// ones included. Those of tests are left out.
 fn read_manifest(path: &Path) -> Result<(String, BTreeSet<String>)> {
     let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
     let manifest: toml::Table = text.parse().with_context(|| path.display().to_string())?;

@@ -1,6 +1,7 @@
 //! The pinned NVRTC, which compiles CUDA C++ to PTX on any machine.
 //!
-//! `curium-nvrtc` is not used: `xtask` generates the bindings that it is built from, and must build without them.
+//! `curium-nvrtc` is not used: `xtask` generates the bindings that it is built from, and must build
+//! without them.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::Path;
@@ -32,7 +33,8 @@ pub(crate) struct Nvrtc {
     destroy: Symbol<DestroyProgram>,
     ptx: OutputGetter,
     log: OutputGetter,
-    // Keeps the code of the functions above loaded, and the library of the built-in functions, which NVRTC opens by name.
+    // Keeps the code of the functions above loaded, and the library of the built-in functions,
+    // which NVRTC opens by name.
     _libraries: [Library; 2],
 }
 
@@ -86,7 +88,8 @@ impl Nvrtc {
             .collect::<Result<Vec<_>, _>>()?;
         let pointers: Vec<_> = options.iter().map(|option| option.as_ptr()).collect();
         let count = c_int::try_from(pointers.len())?;
-        // SAFETY: `program` is live, and `pointers` are `count` strings that live until the end of this function.
+        // SAFETY: `program` is live, and `pointers` are `count` strings that live until the end of
+        // this function.
         let status = unsafe { (self.compile)(program.raw, count, pointers.as_ptr()) };
         ensure!(
             status == 0,
@@ -155,8 +158,8 @@ impl Drop for OwnedProgram<'_> {
 fn open(folder: &Path, name: &str) -> Result<Library> {
     let path = package::find(folder, |file| file.starts_with(name))
         .with_context(|| format!("{} contains no {name}", folder.display()))?;
-    // SAFETY: the file belongs to the pinned package, verified by its checksum; its initializers only set up its own
-    // state.
+    // SAFETY: the file belongs to the pinned package, verified by its checksum; its initializers
+    // only set up its own state.
     let result = unsafe { Library::open(Some(&path), RTLD_LAZY | RTLD_GLOBAL) };
     result.with_context(|| path.display().to_string())
 }

@@ -1,7 +1,8 @@
 //! `cargo xtask outside`: other projects' programs, on the simulator's `libcuda.so.1`.
 //!
-//! Each program is a published package. First a small program in this repository computes with it and checks the results. Then the
-//! package's own tests run, if it contains them, or tests in this repository. Their results are compared with `outside/expected.toml`.
+//! Each program is a published package. First a small program in this repository computes with it
+//! and checks the results. Then the package's own tests run, if it contains them, or tests in this
+//! repository. Their results are compared with `outside/expected.toml`.
 
 mod cuda_python;
 mod cupy;

@@ -16,7 +16,8 @@ pub(crate) struct Package {
     pub(crate) package: String,
     pub(crate) release: String,
     pub(crate) sha256: String,
-    /// The sha256 of the text of [`Package::headers`], for packages of which only these are fetched.
+    /// The sha256 of the text of [`Package::headers`], for packages of which only these are
+    /// fetched.
     pub(crate) headers: Option<String>,
 }
 
@@ -47,7 +48,8 @@ pub(crate) struct Pins {
     pub(crate) cupti: Vec<CudaVersion>,
     /// NCCL of each of its own versions, the oldest first.
     pub(crate) nccl: Vec<CudaVersion>,
-    /// The CUDA C++ Core Libraries for the versions of NVRTC that are tested by default, the oldest first.
+    /// The CUDA C++ Core Libraries for the versions of NVRTC that are tested by default, the oldest
+    /// first.
     pub(crate) cccl: Vec<CudaVersion>,
     /// The assemblers with which the simulator is compared.
     pub(crate) ptxas: Vec<CudaVersion>,
@@ -118,7 +120,8 @@ impl Package {
             .to_path_buf())
     }
 
-    /// Returns the file `name` of the package. Only this file is cached, unless the whole package is.
+    /// Returns the file `name` of the package. Only this file is cached, unless the whole package
+    /// is.
     pub(crate) fn header(&self, name: &str) -> Result<PathBuf> {
         let whole = self.folder("")?;
         let folder = if whole.is_dir() {
@@ -130,8 +133,8 @@ impl Package {
             .with_context(|| format!("{} holds no {name}", folder.display()))
     }
 
-    /// Returns the folder of the package's headers; reads and verifies them on first use. The rest of the package, hundreds of
-    /// megabytes, stays where it is.
+    /// Returns the folder of the package's headers; reads and verifies them on first use. The rest
+    /// of the package, hundreds of megabytes, stays where it is.
     pub(crate) fn headers(&self) -> Result<PathBuf> {
         let folder = self.folder("-headers")?;
         if folder.is_dir() {
@@ -154,7 +157,8 @@ impl Package {
         Ok(folder)
     }
 
-    /// Copies the headers into the folder `into`, with a program that reads parts of a wheel through pip.
+    /// Copies the headers into the folder `into`, with a program that reads parts of a wheel
+    /// through pip.
     fn read_headers(&self, into: &Path) -> Result<()> {
         let mut python = Command::new("python3");
         python.args([
@@ -204,7 +208,8 @@ impl Package {
         if folder.is_dir() {
             return Ok(folder);
         }
-        // Another process may fetch the same package. Each uses its own folder, and the first one wins.
+        // Another process may fetch the same package. Each uses its own folder, and the first one
+        // wins.
         let work = cache().join(format!(
             "{}-{}.{}",
             self.package,

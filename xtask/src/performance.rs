@@ -1,4 +1,5 @@
-//! `cargo xtask performance`: writes the tables of `docs/performance.md` from the measurements in `docs/data`.
+//! `cargo xtask performance`: writes the tables of `docs/performance.md` from the measurements in
+//! `docs/data`.
 //!
 //! A table follows a comment that names its file, its columns, and its rows with their texts:
 //!
@@ -8,7 +9,8 @@
 //! -->
 //! ```
 //!
-//! and ends at `<!-- end of table -->`. The first line of each file of measurements records where and when they were measured.
+//! and ends at `<!-- end of table -->`. The first line of each file of measurements records where
+//! and when they were measured.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -38,7 +40,8 @@ pub(crate) struct Options {
     /// Compare the page with the expected text instead of writing it.
     #[arg(long)]
     check: bool,
-    /// First replace the measurements of `curium bench` by those of this file, the output of `curium bench --json`.
+    /// First replace the measurements of `curium bench` by those of this file, the output of
+    /// `curium bench --json`.
     #[arg(
         long,
         value_name = "FILE",

@@ -1,6 +1,8 @@
-//! `cargo xtask repeat`: runs the tests of kernels in Rust many times, after builds from clean and in parallel.
+//! `cargo xtask repeat`: runs the tests of kernels in Rust many times, after builds from clean and
+//! in parallel.
 //!
-//! It finds what fails once in many runs: builds that depend on what was there before, and tests that depend on each other.
+//! It finds what fails once in many runs: builds that depend on what was there before, and tests
+//! that depend on each other.
 
 use std::fs;
 use std::path::Path;
@@ -60,7 +62,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Removes the compiled kernels, their intermediate files, and the crates that were compiled for the GPU.
+/// Removes the compiled kernels, their intermediate files, and the crates that were compiled for
+/// the GPU.
 fn clean() -> Result<()> {
     let status = cargo::cargo()
         .args(["clean", "--quiet", "--package", PACKAGE])
@@ -82,7 +85,8 @@ fn build() -> Result<Vec<Artifact>> {
     Ok(artifacts)
 }
 
-/// Runs the programs `count` times at once. Returns the time of each run, and the output of the programs that failed.
+/// Runs the programs `count` times at once. Returns the time of each run, and the output of the
+/// programs that failed.
 fn run_at_once(programs: &[Artifact], count: u32) -> Result<Vec<(Duration, Vec<String>)>> {
     thread::scope(|scope| {
         let mut threads = Vec::new();

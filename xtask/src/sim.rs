@@ -13,7 +13,8 @@ use anyhow::{Context as _, Result, ensure};
 use crate::cargo;
 use crate::version::Version;
 
-/// The command that builds the shared library. Its soname is the driver's, so that programs linked to the driver load it.
+/// The command that builds the shared library. Its soname is the driver's, so that programs linked
+/// to the driver load it.
 const BUILD: &[&str] = &[
     "rustc",
     "-p",
@@ -94,8 +95,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Builds the CUDA runtime of one version next to the driver: as a shared library under its usual name, and as a static library in a
-/// separate folder, for programs that are relinked.
+/// Builds the CUDA runtime of one version next to the driver: as a shared library under its usual
+/// name, and as a static library in a separate folder, for programs that are relinked.
 fn build_runtime(major: &str, soname: &str, folder: &Path) -> Result<()> {
     let setting = format!("env.CURIUM_CUDART_MAJOR='{major}'");
     let arguments = [
@@ -134,8 +135,8 @@ fn built(arguments: &[&str], compiler: &[&str], extension: &str) -> Result<std::
     file.with_context(|| format!("cargo built no file that ends in .{extension}"))
 }
 
-/// Links a library that exports exactly the functions of drivers of `version`. A symbol cannot be hidden at run time,
-/// since the system's loader resolves it.
+/// Links a library that exports exactly the functions of drivers of `version`. A symbol cannot be
+/// hidden at run time, since the system's loader resolves it.
 fn link(version: Version, path: &Path) -> Result<()> {
     let script = path.with_file_name("exports.map");
     fs::write(&script, exports(&functions()?, version)?)?;
@@ -188,7 +189,8 @@ fn listed(list: &str) -> Result<Vec<(String, Version)>> {
     lines.map(function).collect()
 }
 
-/// Returns the linker script of the functions that drivers of `version` export, and of all functions of the libraries.
+/// Returns the linker script of the functions that drivers of `version` export, and of all
+/// functions of the libraries.
 fn exports(functions: &[(String, Version)], version: Version) -> Result<String> {
     let mut script = "{ global:\n".to_owned();
     let mut count = 0;

@@ -27,8 +27,8 @@ pub(crate) fn write(files: &BTreeMap<PathBuf, String>) -> Result<()> {
     Ok(())
 }
 
-/// Fails unless each of `files` has exactly its text. The error names the first differing line, and `command` as the
-/// fix.
+/// Fails unless each of `files` has exactly its text. The error names the first differing line, and
+/// `command` as the fix.
 pub(crate) fn check(files: &BTreeMap<PathBuf, String>, command: &str) -> Result<()> {
     let differences: Vec<_> = files
         .iter()

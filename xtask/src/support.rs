@@ -1,5 +1,5 @@
-//! `cargo xtask support`: generates `docs/support.md`, the support table of driver functions, and `docs/instructions.md`, the PTX
-//! instructions of the simulator.
+//! `cargo xtask support`: generates `docs/support.md`, the support table of driver functions, and
+//! `docs/instructions.md`, the PTX instructions of the simulator.
 
 mod area;
 mod instructions;
@@ -92,7 +92,8 @@ fn share(functions: &[Function], area: Area) -> (usize, usize) {
     (wrapped.count(), live.count())
 }
 
-/// Returns every function in the order of the list. Fails if a function is neither wrapped nor has a reason, or both.
+/// Returns every function in the order of the list. Fails if a function is neither wrapped nor has
+/// a reason, or both.
 fn functions() -> Result<Vec<Function>> {
     let since = sources::functions()?;
     let names: BTreeSet<_> = since.keys().cloned().collect();

@@ -32,7 +32,8 @@ pub(crate) struct Options {
 enum Kind {
     /// The unit tests of the libraries.
     Unit,
-    /// The tests of the simulator: its unit tests, its C API, and instructions against their definitions.
+    /// The tests of the simulator: its unit tests, its C API, and instructions against their
+    /// definitions.
     Simulator,
     /// The contract tests, on the simulator.
     Contract,
@@ -50,7 +51,8 @@ struct Row {
     time: Duration,
 }
 
-/// All packages are built together for every kind of tests, so that each is compiled once for its features.
+/// All packages are built together for every kind of tests, so that each is compiled once for its
+/// features.
 const PACKAGES: &[&str] = &[
     "curium-format",
     "curium-sys",

@@ -1,4 +1,5 @@
-//! `cargo xtask versions`: the table of the versions of CUDA, PTX and targets, and its comparison with the pinned assemblers.
+//! `cargo xtask versions`: the table of the versions of CUDA, PTX and targets, and its comparison
+//! with the pinned assemblers.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -47,7 +48,8 @@ pub(crate) const RELEASES: &[PtxRelease] = &[
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Compare the table with the generated file and with the pinned assemblers instead of writing the file.
+    /// Compare the table with the generated file and with the pinned assemblers instead of writing
+    /// the file.
     #[arg(long)]
     check: bool,
 }
@@ -191,7 +193,8 @@ struct Assembler {
 }
 
 impl Assembler {
-    /// Compares the table with the newest PTX version and with the targets of this assembler, and returns the number of its targets.
+    /// Compares the table with the newest PTX version and with the targets of this assembler, and
+    /// returns the number of its targets.
     fn check(&self, table: &Table) -> Result<usize> {
         let targets = self.targets()?;
         let first = targets.first().context("no target is listed")?;

@@ -15,9 +15,10 @@ use crate::view::{conjugation, matrix_view};
 
 /// The size of a banded matrix and the location of its elements in memory.
 ///
-/// A banded matrix has elements on its main diagonal, on `lower` diagonals below it and on `upper` diagonals above it. It is stored as in
-/// LAPACK: by columns of `lower + upper + 1` elements, in which element (i, j) is at `upper + i - j` of column j. By rows, it is at
-/// `lower + j - i` of row i. Elements of the memory that are outside of the matrix are not accessed.
+/// A banded matrix has elements on its main diagonal, on `lower` diagonals below it and on `upper`
+/// diagonals above it. It is stored as in LAPACK: by columns of `lower + upper + 1` elements, in
+/// which element (i, j) is at `upper + i - j` of column j. By rows, it is at `lower + j - i` of row
+/// i. Elements of the memory that are outside of the matrix are not accessed.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct BandLayout {
     /// The layout of the matrix, with the leading dimension of the stored diagonals.
@@ -48,7 +49,8 @@ impl BandLayout {
         layout.with_leading_dimension(layout.diagonals())
     }
 
-    /// Sets the distance in elements from one column to the next, or from one row to the next if the matrix is stored by rows.
+    /// Sets the distance in elements from one column to the next, or from one row to the next if
+    /// the matrix is stored by rows.
     #[must_use]
     pub const fn with_leading_dimension(mut self, leading_dimension: usize) -> Self {
         self.matrix = self.matrix.with_leading_dimension(leading_dimension);
@@ -115,7 +117,8 @@ impl<'a, T> Banded<'a, T> {
     ///
     /// # Errors
     ///
-    /// [`Error::Shape`](crate::Error::Shape) if columns overlap or the last element is out of bounds.
+    /// [`Error::Shape`](crate::Error::Shape) if columns overlap or the last element is out of
+    /// bounds.
     pub fn new(memory: &'a DeviceSlice<T>, layout: BandLayout) -> Result<Self> {
         let slice = memory.view();
         layout.check("Banded::new", slice.len())?;
@@ -190,7 +193,8 @@ impl<'a, T> Banded<'a, T> {
         }
     }
 
-    /// Returns one triangle of the matrix. In memory, the lower one begins after the diagonals above the main one.
+    /// Returns one triangle of the matrix. In memory, the lower one begins after the diagonals
+    /// above the main one.
     pub(crate) fn triangle(&self, triangle: Triangle) -> BandTriangle {
         let fill = triangle.fill_mode(self.stored);
         let (lower, upper) = self.diagonals;

@@ -22,16 +22,19 @@ use curium_sys::library_call as call;
 
 /// The state of cuBLAS on one stream: a handle, its settings and its workspace.
 ///
-/// Operations are enqueued on the stream and return before they have run, except for those that return a number to the host. Operands may
-/// be in buffers of any stream: operations wait for earlier accesses on the device, and later accesses wait for them.
+/// Operations are enqueued on the stream and return before they have run, except for those that
+/// return a number to the host. Operands may be in buffers of any stream: operations wait for
+/// earlier accesses on the device, and later accesses wait for them.
 ///
-/// A cuBLAS handle is shared mutable state, so operations borrow it exclusively. Create one handle for each thread and each stream, or
-/// move a handle between streams with [`Blas::set_stream`].
+/// A cuBLAS handle is shared mutable state, so operations borrow it exclusively. Create one handle
+/// for each thread and each stream, or move a handle between streams with [`Blas::set_stream`].
 ///
-/// In a capture (`Graph::capture`), move an existing handle to the capture scope: its operations become nodes. The graph keeps the handle,
-/// the workspace and the operands for as long as it can be launched, and its launches are ordered with the other operations of the handle.
-/// The workspace of a handle that was created on the capture scope is memory of the graph, so the handle returns errors after the capture.
-/// Do not drop a handle of another stream during a capture: `cublasDestroy` synchronizes the device, which invalidates the capture.
+/// In a capture (`Graph::capture`), move an existing handle to the capture scope: its operations
+/// become nodes. The graph keeps the handle, the workspace and the operands for as long as it can
+/// be launched, and its launches are ordered with the other operations of the handle. The workspace
+/// of a handle that was created on the capture scope is memory of the graph, so the handle returns
+/// errors after the capture. Do not drop a handle of another stream during a capture:
+/// `cublasDestroy` synchronizes the device, which invalidates the capture.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -70,8 +73,8 @@ pub struct Blas {
 const ON_ITS_SCOPE: &str = "move the handle to the capture scope with `set_stream`";
 
 impl Blas {
-    /// Creates a handle on `stream`, with a workspace of the size that NVIDIA recommends for the device: 32 MiB from compute capability 9.0
-    /// on, 4 MiB before.
+    /// Creates a handle on `stream`, with a workspace of the size that NVIDIA recommends for the
+    /// device: 32 MiB from compute capability 9.0 on, 4 MiB before.
     ///
     /// CUDA: `cublasCreate_v2`, `cublasSetStream_v2`, `cublasSetWorkspace_v2`.
     ///
@@ -87,7 +90,8 @@ impl Blas {
         Ok(blas)
     }
 
-    /// Takes ownership of a handle that other code created in the context of `stream`, and sets its stream. cuBLAS manages its workspace.
+    /// Takes ownership of a handle that other code created in the context of `stream`, and sets its
+    /// stream. cuBLAS manages its workspace.
     ///
     /// # Safety
     ///
@@ -123,8 +127,9 @@ impl Blas {
         })
     }
 
-    /// Replaces the workspace by one of `bytes` bytes; 0 leaves the memory to the library, and operations are ordered as if it were one
-    /// buffer. Graphs keep the workspace that they captured.
+    /// Replaces the workspace by one of `bytes` bytes; 0 leaves the memory to the library, and
+    /// operations are ordered as if it were one buffer. Graphs keep the workspace that they
+    /// captured.
     ///
     /// CUDA: `cublasSetWorkspace_v2`.
     ///
@@ -141,10 +146,12 @@ impl Blas {
         self.pass_workspace(workspace)
     }
 
-    /// Moves the handle to another stream of its context, with its workspace and its settings. Returns immediately: operations on the new
-    /// stream wait on the device for those on the previous one, because they share the workspace.
+    /// Moves the handle to another stream of its context, with its workspace and its settings.
+    /// Returns immediately: operations on the new stream wait on the device for those on the
+    /// previous one, because they share the workspace.
     ///
-    /// In a capture, pass the capture scope: the operations become nodes. Afterwards, move the handle to another stream.
+    /// In a capture, pass the capture scope: the operations become nodes. Afterwards, move the
+    /// handle to another stream.
     ///
     /// ```
     /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -204,7 +211,8 @@ impl Blas {
             .map_or(0, DevicePointer::as_raw);
         let bytes = workspace.as_ref().map_or(0, LibraryMemory::byte_len);
         let pointer = std::ptr::without_provenance_mut(address as usize);
-        // SAFETY: the memory lives as long as the handle uses it, and is in stream order before and after its work.
+        // SAFETY: the memory lives as long as the handle uses it, and is in stream order before and
+        // after its work.
         self.configure(|api, raw| unsafe {
             call!(api, cublasSetWorkspace_v2(raw, pointer, bytes))
         })?;
@@ -230,8 +238,8 @@ impl Blas {
         self.handle.library()
     }
 
-    /// Returns the raw handle, for functions that this crate does not wrap. Calls must not change the stream, the workspace or the pointer
-    /// mode. Their accesses are not tracked.
+    /// Returns the raw handle, for functions that this crate does not wrap. Calls must not change
+    /// the stream, the workspace or the pointer mode. Their accesses are not tracked.
     #[must_use]
     pub fn as_raw(&mut self) -> cublasHandle_t {
         self.handle.raw()

@@ -7,11 +7,13 @@ use crate::routines::{RealRoutines, Routines};
 
 /// The types of elements, with which `unsafe` code calls the functions of the type.
 pub(crate) mod sealed {
-    /// A type that this crate passes to the functions of cuBLAS. Other crates cannot name it, so they cannot implement it.
+    /// A type that this crate passes to the functions of cuBLAS. Other crates cannot name it, so
+    /// they cannot implement it.
     pub trait Sealed {}
 }
 
-/// A type of elements that cuBLAS computes with: `f32`, `f64`, [`Complex32`] and [`Complex64`]. It cannot be implemented for other types.
+/// A type of elements that cuBLAS computes with: `f32`, `f64`, [`Complex32`] and [`Complex64`]. It
+/// cannot be implemented for other types.
 pub trait Element: sealed::Sealed + Routines + Pod + PartialEq + Send + Sync {
     /// The type of its absolute value.
     type Real: Element;
@@ -23,7 +25,8 @@ pub trait Element: sealed::Sealed + Routines + Pod + PartialEq + Send + Sync {
     const ONE: Self;
 }
 
-/// A type of real numbers that cuBLAS computes with: `f32` and `f64`. It cannot be implemented for other types.
+/// A type of real numbers that cuBLAS computes with: `f32` and `f64`. It cannot be implemented for
+/// other types.
 pub trait RealElement: Element<Real = Self> + RealRoutines + From<i8> {}
 
 impl RealElement for f32 {}

@@ -18,7 +18,8 @@ pub(crate) struct Handle {
     context: Context,
 }
 
-// SAFETY: a handle may be used by any thread, by one at a time: calls are made through `Blas`, which is borrowed exclusively.
+// SAFETY: a handle may be used by any thread, by one at a time: calls are made through `Blas`,
+// which is borrowed exclusively.
 unsafe impl Send for Handle {}
 // SAFETY: a shared handle is never passed to the library.
 unsafe impl Sync for Handle {}

@@ -6,8 +6,8 @@ use crate::error::{Error, Result, ShapeError};
 
 /// The size of a matrix and the location of its elements in memory.
 ///
-/// cuBLAS stores matrices by columns. Operations pass a matrix that is stored by rows as the transposition of one stored by columns, so
-/// either order is equally fast.
+/// cuBLAS stores matrices by columns. Operations pass a matrix that is stored by rows as the
+/// transposition of one stored by columns, so either order is equally fast.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct MatrixLayout {
     rows: usize,
@@ -50,7 +50,8 @@ impl MatrixLayout {
         }
     }
 
-    /// Sets the distance in elements from one column to the next, or from one row to the next if the matrix is stored by rows.
+    /// Sets the distance in elements from one column to the next, or from one row to the next if
+    /// the matrix is stored by rows.
     #[must_use]
     pub const fn with_leading_dimension(mut self, leading_dimension: usize) -> Self {
         self.leading_dimension = leading_dimension;
@@ -90,7 +91,8 @@ impl MatrixLayout {
         self.columns
     }
 
-    /// Returns the distance in elements from one column to the next, or from one row to the next if the matrix is stored by rows.
+    /// Returns the distance in elements from one column to the next, or from one row to the next if
+    /// the matrix is stored by rows.
     #[must_use]
     pub const fn leading_dimension(&self) -> usize {
         self.leading_dimension
@@ -111,7 +113,8 @@ impl MatrixLayout {
         }
     }
 
-    /// Returns the number of elements from the first to the last, 0 for an empty matrix; `None` if that exceeds `usize`.
+    /// Returns the number of elements from the first to the last, 0 for an empty matrix; `None` if
+    /// that exceeds `usize`.
     #[must_use]
     #[inline]
     pub const fn span(&self) -> Option<usize> {

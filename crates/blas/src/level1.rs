@@ -47,7 +47,8 @@ impl Blas {
         let incx = x.stride();
         let incy = y.stride();
         self.enqueue(OPERATION, mode, (&mut alpha, &mut x, y), |api, raw| {
-            // SAFETY: both vectors have `n` elements in live memory, and the factor is where the mode requires.
+            // SAFETY: both vectors have `n` elements in live memory, and the factor is where the
+            // mode requires.
             unsafe { T::axpy(api, raw, n, alpha_ptr, x_ptr, incx, y_ptr, incy) }
         })
     }
@@ -75,7 +76,8 @@ impl Blas {
         let x_ptr = x.as_ptr();
         let incx = x.stride();
         self.enqueue("Blas::scal", mode, (&mut alpha, x), |api, raw| {
-            // SAFETY: the vector has `n` elements in live memory, and the factor is where the mode requires.
+            // SAFETY: the vector has `n` elements in live memory, and the factor is where the mode
+            // requires.
             unsafe { T::scal(api, raw, n, alpha_ptr, x_ptr, incx) }
         })
     }
@@ -103,7 +105,8 @@ impl Blas {
         let x_ptr = x.as_ptr();
         let incx = x.stride();
         self.enqueue("Blas::scal_real", mode, (&mut alpha, x), |api, raw| {
-            // SAFETY: the vector has `n` elements in live memory, and the factor is where the mode requires.
+            // SAFETY: the vector has `n` elements in live memory, and the factor is where the mode
+            // requires.
             unsafe { T::scal_real(api, raw, n, alpha_ptr, x_ptr, incx) }
         })
     }
@@ -172,7 +175,8 @@ impl Blas {
     ///
     /// # Errors
     ///
-    /// [`Error::Shape`](crate::Error::Shape) if the lengths differ; an argument error while the thread captures.
+    /// [`Error::Shape`](crate::Error::Shape) if the lengths differ; an argument error while the
+    /// thread captures.
     #[doc(alias = "cublasSdot")]
     #[doc(alias = "cublasCdotu")]
     pub fn dot<T: Element>(&mut self, mut x: Vector<'_, T>, mut y: Vector<'_, T>) -> Result<T> {
@@ -189,13 +193,15 @@ impl Blas {
         let incy = y.stride();
         let result_ptr = (&raw mut result.0).cast();
         self.compute(OPERATION, (&mut x, &mut y), |api, raw| {
-            // SAFETY: both vectors have `n` elements in live memory, and the call waits for the result.
+            // SAFETY: both vectors have `n` elements in live memory, and the call waits for the
+            // result.
             unsafe { T::dot(api, raw, n, x_ptr, incx, y_ptr, incy, result_ptr) }
         })?;
         Ok(result.0)
     }
 
-    /// Returns the sum of the products of the conjugated elements of `x` and those of `y`. Waits for it.
+    /// Returns the sum of the products of the conjugated elements of `x` and those of `y`. Waits
+    /// for it.
     ///
     /// CUDA: `cublas<t>dot`, `cublas<t>dotc`.
     ///
@@ -221,7 +227,8 @@ impl Blas {
         let incy = y.stride();
         let result_ptr = (&raw mut result.0).cast();
         self.compute(OPERATION, (&mut x, &mut y), |api, raw| {
-            // SAFETY: both vectors have `n` elements in live memory, and the call waits for the result.
+            // SAFETY: both vectors have `n` elements in live memory, and the call waits for the
+            // result.
             unsafe { T::dot_conjugated(api, raw, n, x_ptr, incx, y_ptr, incy, result_ptr) }
         })?;
         Ok(result.0)
@@ -245,13 +252,15 @@ impl Blas {
         let incx = x.stride();
         let result_ptr = (&raw mut result).cast();
         self.compute("Blas::nrm2", (&mut x,), |api, raw| {
-            // SAFETY: the vector has `n` elements in live memory, and the call waits for the result.
+            // SAFETY: the vector has `n` elements in live memory, and the call waits for the
+            // result.
             unsafe { T::nrm2(api, raw, n, x_ptr, incx, result_ptr) }
         })?;
         Ok(result)
     }
 
-    /// Returns the sum of the absolute values of `x`: of |re| + |im| for complex elements. Waits for it.
+    /// Returns the sum of the absolute values of `x`: of |re| + |im| for complex elements. Waits
+    /// for it.
     ///
     /// CUDA: `cublas<t>asum`.
     ///
@@ -269,14 +278,15 @@ impl Blas {
         let incx = x.stride();
         let result_ptr = (&raw mut result).cast();
         self.compute("Blas::asum", (&mut x,), |api, raw| {
-            // SAFETY: the vector has `n` elements in live memory, and the call waits for the result.
+            // SAFETY: the vector has `n` elements in live memory, and the call waits for the
+            // result.
             unsafe { T::asum(api, raw, n, x_ptr, incx, result_ptr) }
         })?;
         Ok(result)
     }
 
-    /// Returns the index, counted from 0, of the first element with the greatest absolute value, |re| + |im| for complex elements; `None`
-    /// for an empty vector. Waits for it.
+    /// Returns the index, counted from 0, of the first element with the greatest absolute value, |re| + |im|
+    /// for complex elements; `None` for an empty vector. Waits for it.
     ///
     /// CUDA: `cublasI<t>amax`.
     ///
@@ -288,8 +298,8 @@ impl Blas {
         self.extreme_index("Blas::index_of_max", x, T::amax)
     }
 
-    /// Returns the index, counted from 0, of the first element with the least absolute value, |re| + |im| for complex elements; `None` for
-    /// an empty vector. Waits for it.
+    /// Returns the index, counted from 0, of the first element with the least absolute value, |re| + |im|
+    /// for complex elements; `None` for an empty vector. Waits for it.
     ///
     /// CUDA: `cublasI<t>amin`.
     ///
@@ -301,7 +311,8 @@ impl Blas {
         self.extreme_index("Blas::index_of_min", x, T::amin)
     }
 
-    /// Returns the index that an `amax` or `amin` function computes. The library counts it from 1, as 32 or 64 bits.
+    /// Returns the index that an `amax` or `amin` function computes. The library counts it from 1,
+    /// as 32 or 64 bits.
     fn extreme_index<T: Element>(
         &mut self,
         operation: &'static str,
@@ -318,7 +329,8 @@ impl Blas {
         let mut index = 0_u64;
         let result_ptr = (&raw mut index).cast();
         self.compute(operation, (&mut x,), |api, raw| {
-            // SAFETY: the vector has `n` elements in live memory, and the call waits for the result.
+            // SAFETY: the vector has `n` elements in live memory, and the call waits for the
+            // result.
             unsafe { function(api, raw, n, x_ptr, incx, result_ptr) }
         })?;
         Ok(usize::try_from(index)

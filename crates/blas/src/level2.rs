@@ -57,7 +57,8 @@ impl Blas {
             mode,
             (&mut alpha, &mut beta, &mut a, &mut x, y),
             |api, raw| {
-                // SAFETY: the operands have these shapes in live memory, and the factors are where the mode requires.
+                // SAFETY: the operands have these shapes in live memory, and the factors are where
+                // the mode requires.
                 unsafe {
                     T::gemv(
                         api, raw, transform, m, n, alpha_ptr, a_ptr, lda, x_ptr, incx, beta_ptr,
@@ -110,7 +111,8 @@ impl Blas {
             mode,
             (&mut alpha, &mut x, &mut y, a),
             |api, raw| {
-                // SAFETY: the operands have these shapes in live memory, and the factor is where the mode requires.
+                // SAFETY: the operands have these shapes in live memory, and the factor is where
+                // the mode requires.
                 unsafe {
                     T::ger(
                         api, raw, m, n, alpha_ptr, x_ptr, incx, y_ptr, incy, a_ptr, lda,
@@ -126,7 +128,8 @@ impl Blas {
     ///
     /// # Errors
     ///
-    /// [`Error::Shape`] if the shapes do not agree, or if `a` is a complex matrix by rows, which cuBLAS does not support.
+    /// [`Error::Shape`] if the shapes do not agree, or if `a` is a complex matrix by rows, which
+    /// cuBLAS does not support.
     #[doc(alias = "cublasCgerc")]
     pub fn ger_conjugated<T: Element>(
         &mut self,
@@ -162,7 +165,8 @@ impl Blas {
             mode,
             (&mut alpha, &mut x, &mut y, a),
             |api, raw| {
-                // SAFETY: the operands have these shapes in live memory, and the factor is where the mode requires.
+                // SAFETY: the operands have these shapes in live memory, and the factor is where
+                // the mode requires.
                 unsafe {
                     T::ger_conjugated(
                         api, raw, m, n, alpha_ptr, x_ptr, incx, y_ptr, incy, a_ptr, lda,
@@ -173,7 +177,8 @@ impl Blas {
     }
 }
 
-/// Declares the products of a symmetric or Hermitian matrix, of which one triangle is accessed, and a vector.
+/// Declares the products of a symmetric or Hermitian matrix, of which one triangle is accessed, and
+/// a vector.
 macro_rules! product {
     ($(#[$doc:meta])* $name:ident, $operation:literal, $is_expressible:ident) => {
         impl Blas {
@@ -183,7 +188,8 @@ macro_rules! product {
             ///
             /// # Errors
             ///
-            /// [`Error::Shape`] if the shapes do not agree, or if cuBLAS does not support the order and conjugation of the matrix.
+            /// [`Error::Shape`] if the shapes do not agree, or if cuBLAS does not support the order
+            /// and conjugation of the matrix.
             pub fn $name<T: Element, S: ScalarArgument<T>>(
                 &mut self,
                 alpha: S,
@@ -215,7 +221,8 @@ macro_rules! product {
                 let incx = x.stride();
                 let incy = y.stride();
                 self.enqueue($operation, mode, (&mut alpha, &mut beta, &mut a, &mut x, y), |api, raw| {
-                    // SAFETY: the operands have these shapes in live memory, and the factors are where the mode requires.
+                    // SAFETY: the operands have these shapes in live memory, and the factors are
+                    // where the mode requires.
                     unsafe { T::$name(api, raw, fill, n, alpha_ptr, a_ptr, lda, x_ptr, incx, beta_ptr, y_ptr, incy) }
                 })
             }
@@ -232,7 +239,8 @@ product! {
 }
 
 product! {
-    /// Computes `y` = `alpha` · `a` · `x` + `beta` · `y` for a Hermitian matrix, or a symmetric one of real elements.
+    /// Computes `y` = `alpha` · `a` · `x` + `beta` · `y` for a Hermitian matrix, or a symmetric one
+    /// of real elements.
     ///
     /// CUDA: `cublas<t>hemv`, `cublas<t>symv`.
     #[doc(alias = "cublasChemv")]
@@ -249,7 +257,8 @@ macro_rules! update {
             ///
             /// # Errors
             ///
-            /// [`Error::Shape`] if the shapes do not agree, or if cuBLAS does not support the order of the matrix.
+            /// [`Error::Shape`] if the shapes do not agree, or if cuBLAS does not support the order
+            /// of the matrix.
             pub fn $name<T: Element>(
                 &mut self,
                 alpha: impl ScalarArgument<$factor>,
@@ -275,7 +284,8 @@ macro_rules! update {
                 let x_ptr = x.as_ptr();
                 let incx = x.stride();
                 self.enqueue($operation, mode, (&mut alpha, &mut x, a), |api, raw| {
-                    // SAFETY: the operands have these shapes in live memory, and the factor is where the mode requires.
+                    // SAFETY: the operands have these shapes in live memory, and the factor is
+                    // where the mode requires.
                     unsafe { T::$name(api, raw, fill, n, alpha_ptr, x_ptr, incx, a_ptr, lda) }
                 })
             }
@@ -292,7 +302,8 @@ update! {
 }
 
 update! {
-    /// Adds `alpha` · `x` · adjoint(`x`) to a Hermitian matrix, or a symmetric one of real elements.
+    /// Adds `alpha` · `x` · adjoint(`x`) to a Hermitian matrix, or a symmetric one of real
+    /// elements.
     ///
     /// CUDA: `cublas<t>her`, `cublas<t>syr`.
     #[doc(alias = "cublasCher")]
@@ -309,7 +320,8 @@ macro_rules! update_by_two {
             ///
             /// # Errors
             ///
-            /// [`Error::Shape`] if the shapes do not agree, or if cuBLAS does not support the order of the matrix.
+            /// [`Error::Shape`] if the shapes do not agree, or if cuBLAS does not support the order
+            /// of the matrix.
             pub fn $name<T: Element>(
                 &mut self,
                 alpha: impl ScalarArgument<T>,
@@ -338,7 +350,8 @@ macro_rules! update_by_two {
                 let incx = x.stride();
                 let incy = y.stride();
                 self.enqueue($operation, mode, (&mut alpha, &mut x, &mut y, a), |api, raw| {
-                    // SAFETY: the operands have these shapes in live memory, and the factor is where the mode requires.
+                    // SAFETY: the operands have these shapes in live memory, and the factor is
+                    // where the mode requires.
                     unsafe { T::$name(api, raw, fill, n, alpha_ptr, x_ptr, incx, y_ptr, incy, a_ptr, lda) }
                 })
             }
@@ -355,7 +368,8 @@ update_by_two! {
 }
 
 update_by_two! {
-    /// Adds `alpha` · `x` · adjoint(`y`) + conj(`alpha`) · `y` · adjoint(`x`) to a Hermitian matrix, or a symmetric one of real elements.
+    /// Adds `alpha` · `x` · adjoint(`y`) + conj(`alpha`) · `y` · adjoint(`x`) to a Hermitian
+    /// matrix, or a symmetric one of real elements.
     ///
     /// CUDA: `cublas<t>her2`, `cublas<t>syr2`.
     #[doc(alias = "cublasCher2")]
@@ -372,7 +386,8 @@ macro_rules! triangular {
             ///
             /// # Errors
             ///
-            /// [`Error::Shape`] if the shapes do not agree, or if cuBLAS does not support the conjugation of the matrix.
+            /// [`Error::Shape`] if the shapes do not agree, or if cuBLAS does not support the
+            /// conjugation of the matrix.
             pub fn $name<T: Element>(
                 &mut self,
                 triangle: Triangle,
@@ -419,7 +434,8 @@ triangular! {
     trsv, "Blas::trsv"
 }
 
-/// Returns `true` if a symmetric matrix equals the stored one: transposition does not change it, conjugation does.
+/// Returns `true` if a symmetric matrix equals the stored one: transposition does not change it,
+/// conjugation does.
 pub(crate) fn is_symmetric_as_stored(stored: Stored) -> bool {
     !stored.is_conjugated
 }

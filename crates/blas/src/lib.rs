@@ -1,21 +1,25 @@
 //! Linear algebra on the device, with cuBLAS and cuBLASLt.
 //!
-//! [`CuBlas`] is the library of this machine, of any version since CUDA 11.8. It is loaded at run time: neither compiling nor starting a
-//! program requires it. A [`Blas`] is a handle on one stream, with its workspace. Matrices and vectors are views of device memory
-//! ([`Matrix`], [`Banded`], [`Packed`], [`Vector`]).
+//! [`CuBlas`] is the library of this machine, of any version since CUDA 11.8. It is loaded at run
+//! time: neither compiling nor starting a program requires it. A [`Blas`] is a handle on one
+//! stream, with its workspace. Matrices and vectors are views of device memory ([`Matrix`],
+//! [`Banded`], [`Packed`], [`Vector`]).
 //!
-//! Operations are generic: `f32`, `f64`, [`Complex32`] and [`Complex64`] have the same methods. Where the reference BLAS has two
-//! operations that are one for real elements, such as `symv` and `hemv`, both exist for every type.
+//! Operations are generic: `f32`, `f64`, [`Complex32`] and [`Complex64`] have the same methods.
+//! Where the reference BLAS has two operations that are one for real elements, such as `symv` and
+//! `hemv`, both exist for every type.
 //!
-//! Every operation checks its operands before the library is called: the shapes agree, and each last element is in its memory. The borrow
-//! checker guarantees that outputs alias no input. Sizes beyond 32 bits call the 64-bit functions of CUDA 12.0. Operations on
-//! empty matrices do nothing.
+//! Every operation checks its operands before the library is called: the shapes agree, and each
+//! last element is in its memory. The borrow checker guarantees that outputs alias no input. Sizes
+//! beyond 32 bits call the 64-bit functions of CUDA 12.0. Operations on empty matrices do nothing.
 //!
-//! [`lt`] contains matrix products as plans of cuBLASLt, with epilogues such as a bias and an activation, and with a choice of algorithms.
+//! [`lt`] contains matrix products as plans of cuBLASLt, with epilogues such as a bias and an
+//! activation, and with a choice of algorithms.
 //!
 //! # Features
 //!
-//! `float8` (not on by default) adds products of matrices of `float8::F8E4M3` and `float8::F8E5M2` with cuBLASLt.
+//! `float8` (not on by default) adds products of matrices of `float8::F8E4M3` and `float8::F8E5M2`
+//! with cuBLASLt.
 //!
 //! `half` (not on by default) adds products of matrices of `half::f16` and `half::bf16`.
 //!

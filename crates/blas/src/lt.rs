@@ -1,7 +1,8 @@
 //! Products of matrices as plans, with cuBLASLt.
 //!
-//! A [`Matmul`] describes a product: types, layouts, arithmetic, and an [`Epilogue`] such as a bias with an activation. A [`MatmulPlan`] is
-//! a product with an algorithm of the library, which is selected once. [`Tuner`] measures the algorithms and stores the fastest.
+//! A [`Matmul`] describes a product: types, layouts, arithmetic, and an [`Epilogue`] such as a bias
+//! with an activation. A [`MatmulPlan`] is a product with an algorithm of the library, which is
+//! selected once. [`Tuner`] measures the algorithms and stores the fastest.
 //!
 //! Supported combinations of the types of `a` and `b`, of `d`, and the arithmetic:
 //!
@@ -15,10 +16,11 @@
 //! | `e4m3` and `e5m2`, or the other way round | `e4m3`, `e5m2`, `bf16`, `f16`, `f32` | `F32` |
 //! | `i8` | `i32`, `i8` | `I32` |
 //!
-//! Products of 8-bit types have further requirements. The inner dimension, the number of consecutive elements of the result, and leading
-//! dimensions are multiples of 16 (of 4 for `i8`). `a` is stored by rows and `b` by columns, so that the elements that are multiplied with
-//! each other are consecutive. Data center GPUs of compute capability 10 accept other orders of 8-bit floats. 8-bit floats require compute
-//! capability 8.9.
+//! Products of 8-bit types have further requirements. The inner dimension, the number of
+//! consecutive elements of the result, and leading dimensions are multiples of 16 (of 4 for `i8`).
+//! `a` is stored by rows and `b` by columns, so that the elements that are multiplied with each
+//! other are consecutive. Data center GPUs of compute capability 10 accept other orders of 8-bit
+//! floats. 8-bit floats require compute capability 8.9.
 
 mod algorithm;
 mod compute;

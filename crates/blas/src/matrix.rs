@@ -43,7 +43,8 @@ impl<'a, T> Matrix<'a, T> {
     ///
     /// # Errors
     ///
-    /// [`Error::Shape`](crate::Error::Shape) if columns overlap or the last element is out of bounds.
+    /// [`Error::Shape`](crate::Error::Shape) if columns overlap or the last element is out of
+    /// bounds.
     pub fn new(memory: &'a DeviceSlice<T>, layout: MatrixLayout) -> Result<Self> {
         Self::from_slice(memory.view(), layout)
     }
@@ -85,7 +86,8 @@ impl<'a, T> MatrixMut<'a, T> {
     ///
     /// # Errors
     ///
-    /// [`Error::Shape`](crate::Error::Shape) if columns overlap or the last element is out of bounds.
+    /// [`Error::Shape`](crate::Error::Shape) if columns overlap or the last element is out of
+    /// bounds.
     pub fn new(memory: &'a mut DeviceSlice<T>, layout: MatrixLayout) -> Result<Self> {
         let slice = memory.view_mut();
         layout.check("MatrixMut::new", slice.len())?;
@@ -150,7 +152,8 @@ operand!(Matrix, &[T]);
 operand!(MatrixMut, &mut [T]);
 
 impl Stored {
-    /// Returns cuBLAS's name of the operation on the stored matrix; `None` for conjugation without transposition, which it lacks.
+    /// Returns cuBLAS's name of the operation on the stored matrix; `None` for conjugation without
+    /// transposition, which it lacks.
     #[inline]
     pub(crate) fn operation(self) -> Option<cublasOperation_t> {
         match (self.is_transposed, self.is_conjugated) {

@@ -12,7 +12,8 @@ use crate::sys::cublasPointerMode_t;
 
 use self::sealed::Operand;
 
-/// The traits that `unsafe` code trusts. Other crates cannot name them, so they cannot implement them.
+/// The traits that `unsafe` code trusts. Other crates cannot name them, so they cannot implement
+/// them.
 pub(crate) mod sealed {
     use std::ffi::c_void;
 
@@ -27,7 +28,8 @@ pub(crate) mod sealed {
         ///
         /// # Safety
         ///
-        /// If the operation is enqueued, `launched` is called before the memory is used for anything else.
+        /// If the operation is enqueued, `launched` is called before the memory is used for
+        /// anything else.
         ///
         /// # Errors
         ///
@@ -156,8 +158,9 @@ macro_rules! operand {
 }
 pub(crate) use operand;
 
-/// Checks that memory has the alignment of C's type of an element, which is the element's size. The alignment of Rust's complex numbers is
-/// half of it, so memory of another type that is cast to them may be misaligned.
+/// Checks that memory has the alignment of C's type of an element, which is the element's size. The
+/// alignment of Rust's complex numbers is half of it, so memory of another type that is cast to
+/// them may be misaligned.
 #[inline]
 pub(crate) fn expect_alignment<T>(operation: &'static str, address: CUdeviceptr) -> Result<()> {
     if (address as usize).is_multiple_of(size_of::<T>().max(1)) {
@@ -202,7 +205,8 @@ impl<O: Operand> Operand for OperandSlice<'_, O> {
     }
 }
 
-/// A scalar operand of type `T`: a host value, or a [`DeviceScalar`]. It cannot be implemented for other types.
+/// A scalar operand of type `T`: a host value, or a [`DeviceScalar`]. It cannot be implemented for
+/// other types.
 pub trait ScalarArgument<T>: sealed::Factor {}
 
 /// A scalar in device memory, which an operation reads when it runs.
@@ -262,7 +266,8 @@ impl<T: Element> sealed::Factor for T {
     }
 }
 
-/// A factor or a result at the alignment that C's types of complex numbers have, which exceeds that of Rust's.
+/// A factor or a result at the alignment that C's types of complex numbers have, which exceeds that
+/// of Rust's.
 #[repr(align(16))]
 pub(crate) struct Aligned<T>(pub(crate) T);
 

@@ -11,11 +11,11 @@ use crate::stored::Stored;
 use crate::triangle::Triangle;
 use crate::view::conjugation;
 
-/// A packed triangle of a square matrix in device memory, which an operation reads: a triangular matrix, or the stored part of a symmetric
-/// or Hermitian one.
+/// A packed triangle of a square matrix in device memory, which an operation reads: a triangular
+/// matrix, or the stored part of a symmetric or Hermitian one.
 ///
-/// The elements of each column, or of each row, follow those of the previous one. A matrix of `size` rows has
-/// `size * (size + 1) / 2` elements.
+/// The elements of each column, or of each row, follow those of the previous one. A matrix of
+/// `size` rows has `size * (size + 1) / 2` elements.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -181,7 +181,8 @@ impl<T> Copy for Packed<'_, T> {}
 
 /// Returns the stored matrix of a packed triangle. Its leading dimension has no meaning.
 fn stored(operation: &'static str, size: usize, available: usize) -> Result<Stored> {
-    // `size * (size + 1) / 2`: the even factor is halved before the multiplication, which may overflow.
+    // `size * (size + 1) / 2`: the even factor is halved before the multiplication, which may
+    // overflow.
     let required = if size.is_multiple_of(2) {
         (size / 2).checked_mul(size + 1)
     } else {

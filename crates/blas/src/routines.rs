@@ -65,7 +65,8 @@ macro_rules! pass {
     };
 }
 
-/// Declares the routines, and implements them for each type of element. For sizes that need it, the function with 64-bit sizes is called.
+/// Declares the routines, and implements them for each type of element. For sizes that need it, the
+/// function with 64-bit sizes is called.
 macro_rules! routines {
     (
         every { $($name:ident($($parameter:ident: $kind:ident),*)
@@ -108,7 +109,8 @@ macro_rules! implement {
                 #[inline]
                 unsafe fn $name(api: &Api, handle: cublasHandle_t, $($parameter: kind!($kind)),*) -> Result<()> {
                     if true $(&& is_narrow!($kind $parameter))* {
-                        // SAFETY: the contract of this method is that of the C function, and every size fits.
+                        // SAFETY: the contract of this method is that of the C function, and every
+                        // size fits.
                         return unsafe { call!(api, $narrow(handle, $(pass!($name $kind $parameter)),*)) };
                     }
                     // SAFETY: the contract of this method is that of the C function.
@@ -121,7 +123,8 @@ macro_rules! implement {
 
 for_each_routine!(routines);
 
-/// Converts a size to the type of the parameter. A routine may have functions with 32-bit sizes only.
+/// Converts a size to the type of the parameter. A routine may have functions with 32-bit sizes
+/// only.
 #[inline]
 fn convert_size<T: TryFrom<usize>>(routine: &'static str, size: usize) -> Result<T> {
     T::try_from(size).map_err(|_| size_is_too_large(routine, size))

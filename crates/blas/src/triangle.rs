@@ -58,7 +58,8 @@ impl Diagonal {
 }
 
 impl Side {
-    /// Returns the side if the result is computed as it is stored: a transposed product has its factors in the other order.
+    /// Returns the side if the result is computed as it is stored: a transposed product has its
+    /// factors in the other order.
     pub(crate) fn side_mode(self, result: Stored) -> cublasSideMode_t {
         match (self, result.is_transposed) {
             (Self::Left, false) | (Self::Right, true) => cublasSideMode_t::CUBLAS_SIDE_LEFT,

@@ -37,7 +37,8 @@ impl<'a, T> Vector<'a, T> {
     ///
     /// # Errors
     ///
-    /// [`Error::Shape`](crate::Error::Shape) if the distance is 0 or the last element is out of bounds.
+    /// [`Error::Shape`](crate::Error::Shape) if the distance is 0 or the last element is out of
+    /// bounds.
     pub fn strided(memory: &'a DeviceSlice<T>, len: usize, stride: usize) -> Result<Self> {
         let slice = memory.view();
         check("Vector::strided", slice.len(), len, stride)?;

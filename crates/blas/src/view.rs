@@ -1,6 +1,7 @@
 //! The methods that several kinds of views of matrices have.
 
-/// Implements the methods of a view with the fields `slice` and `stored` whose transposition changes `stored` only.
+/// Implements the methods of a view with the fields `slice` and `stored` whose transposition
+/// changes `stored` only.
 macro_rules! matrix_view {
     ($view:ident) => {
         impl<T> $view<'_, T> {
@@ -33,8 +34,8 @@ macro_rules! conjugation {
         impl<T: $crate::Element> $view<'_, T> {
             /// Returns the matrix of the complex conjugates; the same for real elements.
             ///
-            /// cuBLAS conjugates a matrix only if it also transposes it: a product accepts the conjugates of a matrix by rows, or of a
-            /// transposition.
+            /// cuBLAS conjugates a matrix only if it also transposes it: a product accepts the
+            /// conjugates of a matrix by rows, or of a transposition.
             #[must_use]
             pub fn conjugated(mut self) -> Self {
                 self.stored.is_conjugated ^= T::IS_COMPLEX;

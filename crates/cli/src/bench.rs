@@ -23,8 +23,9 @@ const SCHEMA: &str = include_str!("../schema/bench.schema.json");
 
 /// Compare Curium's speed with that of C
 ///
-/// Launches, graphs, copies and allocations alternate with the same work by direct driver calls, as in C. A row shows both medians with
-/// their quartiles, and the ratio of Curium to C round by round. Times on the simulator are not representative of hardware.
+/// Launches, graphs, copies and allocations alternate with the same work by direct driver calls, as
+/// in C. A row shows both medians with their quartiles, and the ratio of Curium to C round by
+/// round. Times on the simulator are not representative of hardware.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Exit codes:
@@ -32,8 +33,8 @@ Exit codes:
   1  no usable GPU with --device gpu, or a file could not be written
   2  the command line is wrong")]
 pub(crate) struct Options {
-    /// Measure only ids that contain this text, such as `launch/`, `copy/pinned` or `allocate/live/1000`; `memory` selects copies,
-    /// allocation and the calls for a buffer
+    /// Measure only ids that contain this text, such as `launch/`, `copy/pinned` or
+    /// `allocate/live/1000`; `memory` selects copies, allocation and the calls for a buffer
     #[arg(default_value = "")]
     filter: String,
     /// Device to measure

@@ -30,8 +30,8 @@ const MAX_SIDE: i64 = u16::MAX as i64;
 
 /// Compute a picture with a kernel in Rust, on a GPU or simulated
 ///
-/// The picture of the Mandelbrot set is compared with the CPU's result and written as PNG. Without a GPU, the kernel runs on the
-/// simulator.
+/// The picture of the Mandelbrot set is compared with the CPU's result and written as PNG. Without
+/// a GPU, the kernel runs on the simulator.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Exit codes:

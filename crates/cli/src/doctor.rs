@@ -1,7 +1,8 @@
 //! `curium doctor`: diagnoses why CUDA does not work on this machine, and suggests fixes.
 //!
-//! The facts are collected into an [`Environment`](environment::Environment), which is plain data, and the checks read nothing else. Each
-//! check is therefore tested on made-up machines, and one machine can be examined on another.
+//! The facts are collected into an [`Environment`](environment::Environment), which is plain data,
+//! and the checks read nothing else. Each check is therefore tested on made-up machines, and one
+//! machine can be examined on another.
 
 mod check;
 mod environment;
@@ -27,7 +28,8 @@ use crate::terminal::ColorChoice;
 /// The exit code if CUDA does not work.
 const DOES_NOT_WORK: u8 = 3;
 
-/// The largest number of bytes of a PTX file that are searched for its header. Long comments may precede it.
+/// The largest number of bytes of a PTX file that are searched for its header. Long comments may
+/// precede it.
 const MAX_PTX_HEADER: u64 = 1024 * 1024;
 
 /// Check that CUDA works on this machine, and suggest fixes

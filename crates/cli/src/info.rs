@@ -17,7 +17,8 @@ const SCHEMA: &str = include_str!("../schema/info.schema.json");
 
 /// Show the driver, the devices and the compilers
 ///
-/// Prints the properties of each device, their connections, and the functions that the driver lacks.
+/// Prints the properties of each device, their connections, and the functions that the driver
+/// lacks.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Exit codes:

@@ -58,7 +58,8 @@ struct BuildOptions {
     /// The effect of a panic
     #[arg(long, value_enum, default_value_t = PanicChoice::Message, value_name = "CHOICE")]
     panics: PanicChoice,
-    /// Round `a * b + c` once where the compiler decides to. Unsound if code of a block branches on such a value
+    /// Round `a * b + c` once where the compiler decides to. Unsound if code of a block branches on
+    /// such a value
     #[arg(long)]
     contract: bool,
     /// A dependency of the package that the module uses (repeatable)

@@ -2,7 +2,8 @@
 
 use std::fs;
 
-/// Returns the file of the loaded library whose name begins with `prefix`, if the system reports it.
+/// Returns the file of the loaded library whose name begins with `prefix`, if the system reports
+/// it.
 pub(crate) fn library(prefix: &str) -> Option<String> {
     let maps = fs::read_to_string("/proc/self/maps").ok()?;
     in_maps(&maps, prefix)

@@ -34,12 +34,13 @@ pub(crate) enum Reason {
 }
 
 impl Machine {
-    /// Opens the requested driver and prepares it for the command. With [`DeviceChoice::Auto`], a GPU on which `prepare` fails is not
-    /// usable.
+    /// Opens the requested driver and prepares it for the command. With [`DeviceChoice::Auto`], a
+    /// GPU on which `prepare` fails is not usable.
     ///
     /// # Errors
     ///
-    /// Returns an error if a GPU is requested and none is usable, if the simulator fails to start, and the errors of `prepare`.
+    /// Returns an error if a GPU is requested and none is usable, if the simulator fails to start,
+    /// and the errors of `prepare`.
     pub(crate) fn open<T>(
         choice: DeviceChoice,
         prepare: impl Fn(&Driver) -> Result<T>,
@@ -113,7 +114,8 @@ pub(crate) fn simulated_driver() -> Result<Driver> {
     let simulator =
         Simulator::new(Config::from_environment()?).context("the simulator failed to start")?;
     let api = simulator.api();
-    // SAFETY: the simulator implements the functions of the driver, and the driver keeps it for as long as they are used.
+    // SAFETY: the simulator implements the functions of the driver, and the driver keeps it for as
+    // long as they are used.
     Ok(unsafe { Driver::from_api_with_owner(api, simulator) }?)
 }
 

@@ -13,7 +13,8 @@ use crate::terminal::ColorChoice;
 
 /// Print the man page, or write the pages of all commands
 ///
-/// `curium man | man -l -` shows the page. With --folder, every command gets a page, such as `curium-demo.1`.
+/// `curium man | man -l -` shows the page. With --folder, every command gets a page, such as
+/// `curium-demo.1`.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Exit codes:

@@ -19,7 +19,8 @@ const MAX_LOG: u64 = 1 << 30;
 
 /// Draw memory over time from an allocation log
 ///
-/// The chart shows the memory in use and the fragmentation in a caching allocator. The resource `AllocationRecorder` writes such logs.
+/// The chart shows the memory in use and the fragmentation in a caching allocator. The resource
+/// `AllocationRecorder` writes such logs.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Exit codes:

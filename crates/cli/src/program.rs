@@ -15,7 +15,8 @@ use crate::simulator;
 ///
 /// Returns an error if the path of the library contains a character that separates paths.
 pub(crate) fn use_simulator(command: &mut Command, library: &Path) -> Result<()> {
-    // Programs that use Curium read the variables of the libraries; the system's loader reads LD_LIBRARY_PATH.
+    // Programs that use Curium read the variables of the libraries; the system's loader reads
+    // LD_LIBRARY_PATH.
     command
         .env("CURIUM_DRIVER_PATH", library)
         .env("LD_LIBRARY_PATH", before_others(library)?);

@@ -11,7 +11,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 const PLAIN: &str = "{msg:>9} {bar:40} {percent:>3} %, {eta} left";
 
-/// A progress bar on the terminal's standard error, which appears after a second. Any thread may advance it.
+/// A progress bar on the terminal's standard error, which appears after a second. Any thread may
+/// advance it.
 pub(crate) struct Progress {
     bar: ProgressBar,
     begin: Instant,

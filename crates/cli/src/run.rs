@@ -27,10 +27,10 @@ use crate::{program, simulator};
 
 /// Start the ranks of a multi-GPU job on this machine
 ///
-/// Every rank is a process of the program with RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and
-/// MASTER_PORT, as torchrun sets them, and a random CURIUM_TOKEN. Lines of output begin with the rank. Standard input
-/// goes to rank 0. When a rank fails, or at Ctrl-C, all are terminated, with the processes that they started; at the
-/// next Ctrl-C they are killed.
+/// Every rank is a process of the program with RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE,
+/// MASTER_ADDR and MASTER_PORT, as torchrun sets them, and a random CURIUM_TOKEN. Lines of output
+/// begin with the rank. Standard input goes to rank 0. When a rank fails, or at Ctrl-C, all are
+/// terminated, with the processes that they started; at the next Ctrl-C they are killed.
 #[derive(clap::Args)]
 #[command(group = ArgGroup::new("simulation").multiple(true))]
 #[command(after_help = "\
@@ -49,7 +49,8 @@ pub(crate) struct Options {
     /// The simulator's libcuda.so.1 [default: beside this program, or built now]
     #[arg(long, value_name = "FILE", requires = "simulation")]
     simulator: Option<PathBuf>,
-    /// Run the ranks on simulated devices of this hardware model, such as `A100`; `list` prints all models
+    /// Run the ranks on simulated devices of this hardware model, such as `A100`; `list` prints all
+    /// models
     #[arg(
         long,
         value_enum,
@@ -59,7 +60,8 @@ pub(crate) struct Options {
         hide_possible_values = true
     )]
     device_model: Option<ModelChoice>,
-    /// Time in seconds that processes have to end after a rank failed or all succeeded, before they are killed
+    /// Time in seconds that processes have to end after a rank failed or all succeeded, before they
+    /// are killed
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     grace: u64,
     /// The program and its arguments

@@ -27,7 +27,8 @@ pub(crate) const VARIABLES: [(&str, &str); 6] = [
 /// The workspace in which this program was built.
 const WORKSPACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// Returns the simulator's library: the named one, the one beside this program, or one that is built now.
+/// Returns the simulator's library: the named one, the one beside this program, or one that is
+/// built now.
 pub(crate) fn library(named: Option<&Path>) -> Result<PathBuf> {
     let path = match named {
         Some(path) => path.to_path_buf(),
@@ -49,7 +50,8 @@ pub(crate) fn library(named: Option<&Path>) -> Result<PathBuf> {
     Ok(std::path::absolute(path)?)
 }
 
-/// Returns the candidates: the folder of the program and the one above, and the folder `sim` in each, as in cargo's target folder.
+/// Returns the candidates: the folder of the program and the one above, and the folder `sim` in
+/// each, as in cargo's target folder.
 fn beside(program: &Path) -> Vec<PathBuf> {
     let folders = program.ancestors().skip(1).take(2);
     folders

@@ -1,8 +1,11 @@
-//! `curium trace`: runs a program and records its CUDA calls and the work of its devices for trace viewers.
+//! `curium trace`: runs a program and records its CUDA calls and the work of its devices for trace
+//! viewers.
 //!
-//! On a GPU, the driver loads a library into the program, which records calls and device work with CUPTI. If CUPTI or the library is
-//! missing, a program that uses Curium writes its calls to the file named by `CURIUM_TRACE`. On the simulator's library, calls are written
-//! to the file named by `CURIUM_SIM_TRACE`, and device work is recorded as on a GPU. All append events to one file, which is completed here.
+//! On a GPU, the driver loads a library into the program, which records calls and device work with
+//! CUPTI. If CUPTI or the library is missing, a program that uses Curium writes its calls to the
+//! file named by `CURIUM_TRACE`. On the simulator's library, calls are written to the file named by
+//! `CURIUM_SIM_TRACE`, and device work is recorded as on a GPU. All append events to one file,
+//! which is completed here.
 
 mod events;
 mod injection;
@@ -24,10 +27,11 @@ use crate::{program, simulator};
 
 /// Run a program and record its CUDA work for trace viewers
 ///
-/// Perfetto and `chrome://tracing` open the file, which contains the calls of the driver and of the CUDA runtime, kernels (also those
-/// inside graphs), copies, fills, allocations and the waits of streams. Programs in any language are traced. On a GPU, this requires CUPTI;
-/// without it, only the calls of programs that use Curium are recorded.
-/// On the simulator, the program must load libcuda.so.1; the simulator's library is built if it is missing.
+/// Perfetto and `chrome://tracing` open the file, which contains the calls of the driver and of the
+/// CUDA runtime, kernels (also those inside graphs), copies, fills, allocations and the waits of
+/// streams. Programs in any language are traced. On a GPU, this requires CUPTI; without it, only
+/// the calls of programs that use Curium are recorded. On the simulator, the program must load
+/// libcuda.so.1; the simulator's library is built if it is missing.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Exit codes:
@@ -101,7 +105,8 @@ impl Options {
     /// Returns the library that records device work, if CUPTI is there.
     fn injection(&self, simulator: Option<&Path>) -> Result<PathBuf> {
         match simulator {
-            // CUPTI is a link to the simulator, which has one process each: this one does not load it.
+            // CUPTI is a link to the simulator, which has one process each: this one does not load
+            // it.
             Some(simulator) => {
                 let cupti = simulator.with_file_name("libcupti.so.13");
                 anyhow::ensure!(cupti.is_file(), "there is no file {}", cupti.display());

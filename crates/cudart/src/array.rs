@@ -46,14 +46,16 @@ fn create_array(
 ) -> Result<()> {
     enter()?;
     let description = descriptor(channels, extent, flags)?;
-    // SAFETY: `description` lives during the call, and the caller of the runtime function guarantees the other arguments.
+    // SAFETY: `description` lives during the call, and the caller of the runtime function
+    // guarantees the other arguments.
     unsafe { cu!(cuArray3DCreate_v2(array, &raw const description)) }
 }
 
 fn description(array: CUarray) -> Result<CUDA_ARRAY3D_DESCRIPTOR> {
     enter()?;
     let mut description = CUDA_ARRAY3D_DESCRIPTOR::default();
-    // SAFETY: `description` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+    // SAFETY: `description` is valid for writes, and the caller of the runtime function guarantees
+    // the other arguments.
     unsafe { cu!(cuArray3DGetDescriptor_v2(&raw mut description, array)) }?;
     Ok(description)
 }
@@ -206,9 +208,11 @@ fn copy_linear(
             }
         }
         match stream {
-            // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees the other arguments.
+            // SAFETY: `copy` lives during the call, and the caller of the runtime function
+            // guarantees the other arguments.
             Some(stream) => unsafe { cu!(cuMemcpy2DAsync_v2(&raw const copy, stream)) },
-            // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees the memory that it names.
+            // SAFETY: `copy` lives during the call, and the caller of the runtime function
+            // guarantees the memory that it names.
             None => unsafe { cu!(cuMemcpy2DUnaligned_v2(&raw const copy)) },
         }?;
         to = to.advanced(width);
@@ -342,7 +346,8 @@ runtime! {
     ) {
         begin_copy(direction)?;
         let copy = between_arrays(to, [to_x, to_y], from, [from_x, from_y], [width, height]);
-        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees the memory that it names.
+        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees
+        // the memory that it names.
         unsafe { cu!(cuMemcpy2DUnaligned_v2(&raw const copy)) }
     }
 
@@ -359,7 +364,8 @@ runtime! {
     ) {
         begin_copy(direction)?;
         let copy = between_arrays(to, [to_x, to_y], from, [from_x, from_y], [width, height]);
-        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees the memory that it names.
+        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees
+        // the memory that it names.
         unsafe { cu!(cuMemcpy2DAsync_v2(&raw const copy, CU_STREAM_PER_THREAD)) }
     }
 
@@ -427,7 +433,8 @@ runtime! {
     ) {
         begin_copy(direction)?;
         let copy = to_array(to, [x, y], from, pitch, [width, height])?;
-        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees the memory that it names.
+        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees
+        // the memory that it names.
         unsafe { cu!(cuMemcpy2DUnaligned_v2(&raw const copy)) }
     }
 
@@ -445,7 +452,8 @@ runtime! {
     ) {
         begin_copy(direction)?;
         let copy = to_array(to, [x, y], from, pitch, [width, height])?;
-        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees the other arguments.
+        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees
+        // the other arguments.
         unsafe { cu!(cuMemcpy2DAsync_v2(&raw const copy, stream)) }
     }
 
@@ -462,7 +470,8 @@ runtime! {
     ) {
         begin_copy(direction)?;
         let copy = from_array(to, pitch, from, [x, y], [width, height])?;
-        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees the memory that it names.
+        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees
+        // the memory that it names.
         unsafe { cu!(cuMemcpy2DUnaligned_v2(&raw const copy)) }
     }
 
@@ -480,7 +489,8 @@ runtime! {
     ) {
         begin_copy(direction)?;
         let copy = from_array(to, pitch, from, [x, y], [width, height])?;
-        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees the other arguments.
+        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees
+        // the other arguments.
         unsafe { cu!(cuMemcpy2DAsync_v2(&raw const copy, stream)) }
     }
 

@@ -23,7 +23,8 @@ struct Copies {
     attribute_count: usize,
 }
 
-/// The last arguments of a batch. Up to CUDA 12, an output for the index of a failed copy precedes the others.
+/// The last arguments of a batch. Up to CUDA 12, an output for the index of a failed copy precedes
+/// the others.
 struct Submission {
     failure: *mut usize,
     flags: u64,

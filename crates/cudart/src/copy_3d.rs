@@ -113,7 +113,8 @@ impl Side {
 }
 
 impl Copy {
-    /// Returns the runtime's parameters. The driver does not record the direction, so it is the default.
+    /// Returns the runtime's parameters. The driver does not record the direction, so it is the
+    /// default.
     pub(crate) fn from_driver(driver: &CUDA_MEMCPY3D) -> Result<Self> {
         let from = Side::from_driver(
             driver.srcMemoryType,
@@ -237,28 +238,32 @@ runtime! {
     [cudaMemcpy3DPeer_ptds = cudaMemcpy3DPeerAsync]
     fn cudaMemcpy3DPeer(copy: Option<&PeerCopy>) {
         let copy = copy.ok_or(INVALID_VALUE)?.to_driver()?;
-        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees the memory that it names.
+        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees
+        // the memory that it names.
         unsafe { cu!(cuMemcpy3DPeer(&raw const copy)) }
     }
 
     [cudaMemcpy3DPeerAsync_ptsz(stream)]
     fn cudaMemcpy3DPeerAsync(copy: Option<&PeerCopy>, stream: CUstream) {
         let copy = copy.ok_or(INVALID_VALUE)?.to_driver()?;
-        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees the other arguments.
+        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees
+        // the other arguments.
         unsafe { cu!(cuMemcpy3DPeerAsync(&raw const copy, stream)) }
     }
 
     [cudaMemcpy3D_ptds = cudaMemcpy3DAsync]
     fn cudaMemcpy3D(copy: Option<&Copy>) {
         let copy = copy.ok_or(INVALID_VALUE)?.to_driver()?;
-        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees the memory that it names.
+        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees
+        // the memory that it names.
         unsafe { cu!(cuMemcpy3D_v2(&raw const copy)) }
     }
 
     [cudaMemcpy3DAsync_ptsz(stream)]
     fn cudaMemcpy3DAsync(copy: Option<&Copy>, stream: CUstream) {
         let copy = copy.ok_or(INVALID_VALUE)?.to_driver()?;
-        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees the other arguments.
+        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees
+        // the other arguments.
         unsafe { cu!(cuMemcpy3DAsync_v2(&raw const copy, stream)) }
     }
 }

@@ -44,7 +44,8 @@ fn write_properties(structure: *mut c_void, device: CUdevice, layout: Layout) ->
         return Err(INVALID_VALUE);
     }
     let bytes = properties(device, layout)?;
-    // SAFETY: by the contract of the runtime's function, the structure has this layout, so it is as long as the bytes.
+    // SAFETY: by the contract of the runtime's function, the structure has this layout, so it is as
+    // long as the bytes.
     unsafe {
         structure
             .cast::<u8>()

@@ -1,6 +1,7 @@
 //! Execution contexts and the resources of devices that they have.
 //!
-//! An execution context is a context of the driver: the primary context of a device, or a green context.
+//! An execution context is a context of the driver: the primary context of a device, or a green
+//! context.
 
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_uint};
@@ -58,7 +59,8 @@ runtime! {
         let mut green = CUgreenCtx::default();
         let mut converted = CUcontext::default();
         let default_stream = CUgreenCtxCreate_flags::CU_GREEN_CTX_DEFAULT_STREAM.0;
-        // SAFETY: `green` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+        // SAFETY: `green` is valid for writes, and the caller of the runtime function guarantees
+        // the other arguments.
         unsafe { cu!(cuGreenCtxCreate(&raw mut green, description, device, default_stream)) }?;
         // SAFETY: `converted` is valid for writes, and the green context exists.
         unsafe { cu!(cuCtxFromGreenCtx(&raw mut converted, green)) }?;

@@ -48,7 +48,8 @@ impl KernelNodeParams {
         }
     }
 
-    /// Returns the runtime's parameters, with the host function of the kernel if it has one, and its handle otherwise.
+    /// Returns the runtime's parameters, with the host function of the kernel if it has one, and
+    /// its handle otherwise.
     pub(crate) fn from_driver(driver: &CUDA_KERNEL_NODE_PARAMS) -> Result<Self> {
         Ok(Self {
             host: registry::host_function(driver.func, driver.kern)?,
@@ -111,7 +112,8 @@ runtime! {
     ) {
         enter()?;
         let params = kernel(params)?;
-        // SAFETY: `params` lives during the call, and the caller of the runtime function guarantees the other arguments.
+        // SAFETY: `params` lives during the call, and the caller of the runtime function guarantees
+        // the other arguments.
         unsafe { cu!(cuGraphAddKernelNode_v2(node, graph, after, count, &raw const params)) }
     }
 
@@ -122,7 +124,8 @@ runtime! {
     ) {
         enter()?;
         let params = kernel(params)?;
-        // SAFETY: `params` lives during the call, and the caller of the runtime function guarantees the other arguments.
+        // SAFETY: `params` lives during the call, and the caller of the runtime function guarantees
+        // the other arguments.
         unsafe { cu!(cuGraphExecKernelNodeSetParams_v2(exec, node, &raw const params)) }
     }
 
@@ -139,7 +142,8 @@ runtime! {
         begin_copy(direction)?;
         let copy = bytes(address(to), address(from), size);
         let context = context()?;
-        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees the other arguments.
+        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees
+        // the other arguments.
         unsafe { cu!(cuGraphAddMemcpyNode(node, graph, after, count, &raw const copy, context)) }
     }
 
@@ -154,11 +158,13 @@ runtime! {
         begin_copy(direction)?;
         let copy = bytes(address(to), address(from), size);
         let context = context()?;
-        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees the other arguments.
+        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees
+        // the other arguments.
         unsafe { cu!(cuGraphExecMemcpyNodeSetParams(exec, node, &raw const copy, context)) }
     }
 
-    // Up to CUDA 11, the first node that differs and the reason are two outputs; later versions have a structure.
+    // Up to CUDA 11, the first node that differs and the reason are two outputs; later versions
+    // have a structure.
     fn cudaGraphExecUpdate(
         exec: CUgraphExec,
         graph: CUgraph,
@@ -170,7 +176,8 @@ runtime! {
             // SAFETY: the caller of the runtime function guarantees the arguments.
             return unsafe { cu!(cuGraphExecUpdate(exec, graph, output.cast(), result)) };
         }
-        // SAFETY: the caller of the runtime function guarantees the arguments, and the structure has the driver's layout.
+        // SAFETY: the caller of the runtime function guarantees the arguments, and the structure
+        // has the driver's layout.
         unsafe { cu!(cuGraphExecUpdate_v2(exec, graph, output.cast())) }
     }
 
@@ -217,7 +224,8 @@ runtime! {
         params: *mut CUDA_GRAPH_INSTANTIATE_PARAMS,
     ) {
         enter()?;
-        // SAFETY: the caller of the runtime function guarantees the parameters, which nothing else accesses.
+        // SAFETY: the caller of the runtime function guarantees the parameters, which nothing else
+        // accesses.
         let params = unsafe { params.as_mut() }.ok_or(INVALID_VALUE)?;
         let stream = params.hUploadStream;
         params.hUploadStream = per_thread(stream);

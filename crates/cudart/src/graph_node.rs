@@ -19,7 +19,8 @@ runtime! {
     fn cudaGraphKernelNodeGetParams(node: CUgraphNode, params: Out<KernelNodeParams>) {
         enter()?;
         let mut driver = CUDA_KERNEL_NODE_PARAMS::default();
-        // SAFETY: `driver` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+        // SAFETY: `driver` is valid for writes, and the caller of the runtime function guarantees
+        // the other arguments.
         unsafe { cu!(cuGraphKernelNodeGetParams_v2(node, &raw mut driver)) }?;
         params.write(KernelNodeParams::from_driver(&driver)?)
     }
@@ -27,7 +28,8 @@ runtime! {
     fn cudaGraphKernelNodeSetParams(node: CUgraphNode, params: Option<&KernelNodeParams>) {
         enter()?;
         let params = kernel(params)?;
-        // SAFETY: `params` lives during the call, and the caller of the runtime function guarantees the other arguments.
+        // SAFETY: `params` lives during the call, and the caller of the runtime function guarantees
+        // the other arguments.
         unsafe { cu!(cuGraphKernelNodeSetParams_v2(node, &raw const params)) }
     }
 
@@ -49,21 +51,24 @@ runtime! {
     ) {
         let copy = params.ok_or(INVALID_VALUE)?.to_driver()?;
         let context = context()?;
-        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees the other arguments.
+        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees
+        // the other arguments.
         unsafe { cu!(cuGraphAddMemcpyNode(node, graph, after, count, &raw const copy, context)) }
     }
 
     fn cudaGraphMemcpyNodeGetParams(node: CUgraphNode, params: Out<Copy>) {
         enter()?;
         let mut driver = CUDA_MEMCPY3D::default();
-        // SAFETY: `driver` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+        // SAFETY: `driver` is valid for writes, and the caller of the runtime function guarantees
+        // the other arguments.
         unsafe { cu!(cuGraphMemcpyNodeGetParams(node, &raw mut driver)) }?;
         params.write(Copy::from_driver(&driver)?)
     }
 
     fn cudaGraphMemcpyNodeSetParams(node: CUgraphNode, params: Option<&Copy>) {
         let copy = params.ok_or(INVALID_VALUE)?.to_driver()?;
-        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees the other arguments.
+        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees
+        // the other arguments.
         unsafe { cu!(cuGraphMemcpyNodeSetParams(node, &raw const copy)) }
     }
 
@@ -74,7 +79,8 @@ runtime! {
     ) {
         let copy = params.ok_or(INVALID_VALUE)?.to_driver()?;
         let context = context()?;
-        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees the other arguments.
+        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees
+        // the other arguments.
         unsafe { cu!(cuGraphExecMemcpyNodeSetParams(exec, node, &raw const copy, context)) }
     }
 
@@ -87,7 +93,8 @@ runtime! {
     ) {
         begin_copy(direction)?;
         let copy = bytes(address(to), address(from), size);
-        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees the other arguments.
+        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees
+        // the other arguments.
         unsafe { cu!(cuGraphMemcpyNodeSetParams(node, &raw const copy)) }
     }
 
@@ -105,7 +112,8 @@ runtime! {
         begin_copy(direction)?;
         let copy = bytes(within(symbol, offset, size)?, address(from), size);
         let context = context()?;
-        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees the other arguments.
+        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees
+        // the other arguments.
         unsafe { cu!(cuGraphAddMemcpyNode(node, graph, after, count, &raw const copy, context)) }
     }
 
@@ -123,7 +131,8 @@ runtime! {
         begin_copy(direction)?;
         let copy = bytes(address(to), within(symbol, offset, size)?, size);
         let context = context()?;
-        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees the other arguments.
+        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees
+        // the other arguments.
         unsafe { cu!(cuGraphAddMemcpyNode(node, graph, after, count, &raw const copy, context)) }
     }
 
@@ -137,7 +146,8 @@ runtime! {
     ) {
         begin_copy(direction)?;
         let copy = bytes(within(symbol, offset, size)?, address(from), size);
-        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees the other arguments.
+        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees
+        // the other arguments.
         unsafe { cu!(cuGraphMemcpyNodeSetParams(node, &raw const copy)) }
     }
 
@@ -151,7 +161,8 @@ runtime! {
     ) {
         begin_copy(direction)?;
         let copy = bytes(address(to), within(symbol, offset, size)?, size);
-        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees the other arguments.
+        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees
+        // the other arguments.
         unsafe { cu!(cuGraphMemcpyNodeSetParams(node, &raw const copy)) }
     }
 
@@ -167,7 +178,8 @@ runtime! {
         begin_copy(direction)?;
         let copy = bytes(within(symbol, offset, size)?, address(from), size);
         let context = context()?;
-        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees the other arguments.
+        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees
+        // the other arguments.
         unsafe { cu!(cuGraphExecMemcpyNodeSetParams(exec, node, &raw const copy, context)) }
     }
 
@@ -183,7 +195,8 @@ runtime! {
         begin_copy(direction)?;
         let copy = bytes(address(to), within(symbol, offset, size)?, size);
         let context = context()?;
-        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees the other arguments.
+        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees
+        // the other arguments.
         unsafe { cu!(cuGraphExecMemcpyNodeSetParams(exec, node, &raw const copy, context)) }
     }
 

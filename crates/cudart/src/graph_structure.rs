@@ -11,8 +11,8 @@ use crate::properties::MAJOR;
 use crate::state::enter;
 use crate::{cu, forward, runtime};
 
-/// A list of edges as arguments: since CUDA 13, the data of the edges precede their count, which is a number or the
-/// address of one.
+/// A list of edges as arguments: since CUDA 13, the data of the edges precede their count, which is
+/// a number or the address of one.
 struct Edges {
     data: usize,
     count: usize,

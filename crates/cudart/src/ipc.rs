@@ -12,7 +12,8 @@ runtime! {
     fn cudaIpcOpenMemHandle(memory: Out<*mut c_void>, handle: CUipcMemHandle, flags: c_uint) {
         enter()?;
         let mut opened = 0;
-        // SAFETY: `opened` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+        // SAFETY: `opened` is valid for writes, and the caller of the runtime function guarantees
+        // the other arguments.
         unsafe { cu!(cuIpcOpenMemHandle_v2(&raw mut opened, handle, flags)) }?;
         memory.write(pointer(opened))
     }

@@ -139,7 +139,8 @@ fn exceeds_shared_memory(function: CUfunction, shared: c_uint) -> Result<bool> {
     let mut limit = 0;
     let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
     if shared > 0 {
-        // SAFETY: `limit` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+        // SAFETY: `limit` is valid for writes, and the caller of the runtime function guarantees
+        // the other arguments.
         unsafe { cu!(cuFuncGetAttribute(&raw mut limit, attribute, function)) }?;
     }
     Ok(i64::from(shared) > i64::from(limit))
@@ -147,7 +148,8 @@ fn exceeds_shared_memory(function: CUfunction, shared: c_uint) -> Result<bool> {
 
 fn kernel_attribute(kernel: CUkernel, attribute: CUfunction_attribute) -> Result<c_int> {
     let mut value = 0;
-    // SAFETY: `value` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+    // SAFETY: `value` is valid for writes, and the caller of the runtime function guarantees the
+    // other arguments.
     unsafe {
         cu!(cuKernelGetAttribute(
             &raw mut value,
@@ -250,7 +252,8 @@ runtime! {
     fn cudaLaunchKernelExC(config: Option<&LaunchConfig>, host: *const c_void, values: *mut *mut c_void) {
         let function = function(host)?;
         let config = config.ok_or(INVALID_VALUE)?.to_driver()?;
-        // SAFETY: `config` lives during the call, and the caller of the runtime function guarantees the other arguments.
+        // SAFETY: `config` lives during the call, and the caller of the runtime function guarantees
+        // the other arguments.
         configured(unsafe { cu!(cuLaunchKernelEx(&raw const config, function, values, ptr::null_mut())) })
     }
 
@@ -262,7 +265,8 @@ runtime! {
         let function = function(host)?;
         let mut config = config.ok_or(INVALID_VALUE)?.to_driver()?;
         config.hStream = per_thread(config.hStream);
-        // SAFETY: `config` lives during the call, and the caller of the runtime function guarantees the other arguments.
+        // SAFETY: `config` lives during the call, and the caller of the runtime function guarantees
+        // the other arguments.
         configured(unsafe { cu!(cuLaunchKernelEx(&raw const config, function, values, ptr::null_mut())) })
     }
 
@@ -273,7 +277,8 @@ runtime! {
     ) {
         let function = function(host)?;
         let config = config.ok_or(INVALID_VALUE)?.to_driver()?;
-        // SAFETY: `config` lives during the call, and the caller of the runtime function guarantees the other arguments.
+        // SAFETY: `config` lives during the call, and the caller of the runtime function guarantees
+        // the other arguments.
         unsafe { cu!(cuOccupancyMaxActiveClusters(clusters, function, &raw const config)) }
     }
 
@@ -284,7 +289,8 @@ runtime! {
     ) {
         let function = function(host)?;
         let config = config.ok_or(INVALID_VALUE)?.to_driver()?;
-        // SAFETY: `config` lives during the call, and the caller of the runtime function guarantees the other arguments.
+        // SAFETY: `config` lives during the call, and the caller of the runtime function guarantees
+        // the other arguments.
         unsafe { cu!(cuOccupancyMaxPotentialClusterSize(size, function, &raw const config)) }
     }
 
@@ -331,7 +337,8 @@ runtime! {
     fn cudaGetFuncBySymbol(function: Out<CUfunction>, host: *const c_void) {
         let kernel = self::function(host)?.cast();
         let mut handle = ptr::null_mut();
-        // SAFETY: `handle` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+        // SAFETY: `handle` is valid for writes, and the caller of the runtime function guarantees
+        // the other arguments.
         unsafe { cu!(cuKernelGetFunction(&raw mut handle, kernel)) }?;
         function.write(handle)
     }

@@ -1,20 +1,21 @@
 //! The CUDA runtime over the public driver API.
 //!
-//! NVIDIA's `libcudart` requires private tables of NVIDIA's driver and checks that the driver is NVIDIA's, which the
-//! simulator does not claim to be. This library exports the runtime's functions under their C names and calls
-//! documented driver functions only, so a program of the runtime runs on any driver. `cargo xtask sim` builds it beside
-//! `libcuda.so.1`, as a shared library under the names of CUDA 11, 12 and 13 and as a static library.
+//! NVIDIA's `libcudart` requires private tables of NVIDIA's driver and checks that the driver is
+//! NVIDIA's, which the simulator does not claim to be. This library exports the runtime's functions
+//! under their C names and calls documented driver functions only, so a program of the runtime runs
+//! on any driver. `cargo xtask sim` builds it beside `libcuda.so.1`, as a shared library under the
+//! names of CUDA 11, 12 and 13 and as a static library.
 //!
-//! It implements the functions of the headers of CUDA 11.8, 12.9 and 13.5, and their variants for per-thread default
-//! streams, except those that `tests::exports` lists with a reason: interoperability with graphics, external memory and
-//! texture references. A program that requires one of those does not start or does not link, and the loader or linker
-//! names the function.
+//! It implements the functions of the headers of CUDA 11.8, 12.9 and 13.5, and their variants for
+//! per-thread default streams, except those that `tests::exports` lists with a reason:
+//! interoperability with graphics, external memory and texture references. A program that requires
+//! one of those does not start or does not link, and the loader or linker names the function.
 //!
 //! # Structure
 //!
-//! `state` contains the driver, the device and context of each thread, and the last error. `registry` records the
-//! kernels and variables that compiled programs register at startup. The other modules contain the functions, by
-//! object.
+//! `state` contains the driver, the device and context of each thread, and the last error.
+//! `registry` records the kernels and variables that compiled programs register at startup. The
+//! other modules contain the functions, by object.
 
 mod array;
 mod batch_copy;
@@ -44,11 +45,12 @@ mod symbol;
 mod tests;
 mod texture;
 
-/// Defines functions of the runtime. Each returns a code, and records an error as the thread's last error.
+/// Defines functions of the runtime. Each returns a code, and records an error as the thread's last
+/// error.
 ///
-/// Brackets before a function define its variant for per-thread default streams: `[name_ptsz(stream)]` names the
-/// parameters that are streams, and `[name_ptds = function]` the asynchronous function with a stream as its last
-/// parameter, after which the variant waits.
+/// Brackets before a function define its variant for per-thread default streams:
+/// `[name_ptsz(stream)]` names the parameters that are streams, and `[name_ptds = function]` the
+/// asynchronous function with a stream as its last parameter, after which the variant waits.
 macro_rules! runtime {
     ($(
         $(#[$attribute:meta])*
@@ -92,9 +94,11 @@ macro_rules! per_thread {
     };
 }
 
-/// Defines functions of the runtime that make the context of the thread's device current and call a driver function.
+/// Defines functions of the runtime that make the context of the thread's device current and call a
+/// driver function.
 ///
-/// Each line says `unsafe`: the contract of the runtime's function is that of the driver's function with these arguments.
+/// Each line says `unsafe`: the contract of the runtime's function is that of the driver's function
+/// with these arguments.
 macro_rules! forward {
     ($(
         $(#[$attribute:meta])*

@@ -11,7 +11,8 @@ runtime! {
     fn cudaLibraryGetKernel(kernel: Out<CUkernel>, library: CUlibrary, name: *const c_char) {
         enter()?;
         let mut handle = CUkernel::default();
-        // SAFETY: `handle` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+        // SAFETY: `handle` is valid for writes, and the caller of the runtime function guarantees
+        // the other arguments.
         unsafe { cu!(cuLibraryGetKernel(&raw mut handle, library, name)) }?;
         registry::add_library_kernels(library, &[handle]);
         kernel.write(handle)
@@ -23,9 +24,11 @@ runtime! {
             return Err(INVALID_VALUE);
         }
         let mut handles = vec![CUkernel::default(); count as usize];
-        // SAFETY: `handles` has `count` elements, and the caller of the runtime function guarantees the other arguments.
+        // SAFETY: `handles` has `count` elements, and the caller of the runtime function guarantees
+        // the other arguments.
         unsafe { cu!(cuLibraryEnumerateKernels(handles.as_mut_ptr(), count, library)) }?;
-        // SAFETY: the caller of the runtime function guarantees that `kernels` has `count` elements.
+        // SAFETY: the caller of the runtime function guarantees that `kernels` has `count`
+        // elements.
         unsafe { kernels.copy_from_nonoverlapping(handles.as_ptr(), handles.len()) };
         // The driver leaves the elements beyond the number of kernels as they are.
         handles.retain(|handle| !handle.is_null());

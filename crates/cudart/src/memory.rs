@@ -46,7 +46,8 @@ pub(crate) fn begin_copy(direction: c_int) -> Result<()> {
     }
 }
 
-/// Checks the pitch of rows of `width` bytes. For several rows, the runtime has an error code of its own; one row is the driver's matter.
+/// Checks the pitch of rows of `width` bytes. For several rows, the runtime has an error code of
+/// its own; one row is the driver's matter.
 pub(crate) fn checked_pitch(pitch: usize, width: usize, height: usize) -> Result<usize> {
     if height > 1 && pitch < width {
         Err(INVALID_PITCH)
@@ -139,7 +140,8 @@ runtime! {
         enter()?;
         let mut allocation = 0;
         if size > 0 {
-            // SAFETY: `allocation` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+            // SAFETY: `allocation` is valid for writes, and the caller of the runtime function
+            // guarantees the other arguments.
             unsafe { cu!(cuMemAlloc_v2(&raw mut allocation, size)) }?;
         }
         memory.write(pointer(allocation))
@@ -148,7 +150,8 @@ runtime! {
     fn cudaMallocPitch(memory: Out<*mut c_void>, pitch: *mut usize, width: usize, height: usize) {
         enter()?;
         let mut allocation = 0;
-        // SAFETY: `allocation` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+        // SAFETY: `allocation` is valid for writes, and the caller of the runtime function
+        // guarantees the other arguments.
         unsafe { cu!(cuMemAllocPitch_v2(&raw mut allocation, pitch, width, height, 4)) }?;
         memory.write(pointer(allocation))
     }
@@ -183,7 +186,8 @@ runtime! {
     fn cudaMallocManaged(memory: Out<*mut c_void>, size: usize, flags: c_uint) {
         enter()?;
         let mut allocation = 0;
-        // SAFETY: `allocation` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+        // SAFETY: `allocation` is valid for writes, and the caller of the runtime function
+        // guarantees the other arguments.
         unsafe { cu!(cuMemAllocManaged(&raw mut allocation, size, flags)) }?;
         memory.write(pointer(allocation))
     }
@@ -192,7 +196,8 @@ runtime! {
     fn cudaMallocAsync(memory: Out<*mut c_void>, size: usize, stream: CUstream) {
         enter()?;
         let mut allocation = 0;
-        // SAFETY: `allocation` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+        // SAFETY: `allocation` is valid for writes, and the caller of the runtime function
+        // guarantees the other arguments.
         unsafe { cu!(cuMemAllocAsync(&raw mut allocation, size, stream)) }?;
         memory.write(pointer(allocation))
     }
@@ -200,7 +205,8 @@ runtime! {
     fn cudaHostGetDevicePointer(device: Out<*mut c_void>, host: *mut c_void, flags: c_uint) {
         enter()?;
         let mut mapped = 0;
-        // SAFETY: `mapped` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+        // SAFETY: `mapped` is valid for writes, and the caller of the runtime function guarantees
+        // the other arguments.
         unsafe { cu!(cuMemHostGetDevicePointer_v2(&raw mut mapped, host, flags)) }?;
         device.write(pointer(mapped))
     }
@@ -247,7 +253,8 @@ runtime! {
     ) {
         begin_copy(direction)?;
         let copy = rows(to, to_pitch, from, from_pitch, width, height)?;
-        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees the memory that it names.
+        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees
+        // the memory that it names.
         unsafe { cu!(cuMemcpy2DUnaligned_v2(&raw const copy)) }
     }
 
@@ -264,7 +271,8 @@ runtime! {
     ) {
         begin_copy(direction)?;
         let copy = rows(to, to_pitch, from, from_pitch, width, height)?;
-        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees the other arguments.
+        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees
+        // the other arguments.
         unsafe { cu!(cuMemcpy2DAsync_v2(&raw const copy, stream)) }
     }
 
@@ -291,7 +299,8 @@ runtime! {
         unsafe { cu!(cuMemsetD2D8Async(address(memory), pitch, value as u8, width, height, stream)) }
     }
 
-    // Up to CUDA 12, the size is followed by a device and a stream; later by a location, flags and a stream.
+    // Up to CUDA 12, the size is followed by a device and a stream; later by a location, flags and
+    // a stream.
     fn cudaMemPrefetchAsync(memory: *const c_void, size: usize, location: u64, flags: usize, stream: CUstream) {
         prefetch(memory, size, location, flags, stream, std::convert::identity)
     }
@@ -425,7 +434,8 @@ forward! {
 
 fn integer_attribute(memory: *const c_void, attribute: CUpointer_attribute) -> Result<u32> {
     let mut value = 0_u32;
-    // SAFETY: the attribute is a 32-bit integer, and the caller of the runtime function guarantees the other arguments.
+    // SAFETY: the attribute is a 32-bit integer, and the caller of the runtime function guarantees
+    // the other arguments.
     unsafe {
         cu!(cuPointerGetAttribute(
             (&raw mut value).cast(),
@@ -440,7 +450,8 @@ fn integer_attribute(memory: *const c_void, attribute: CUpointer_attribute) -> R
 fn address_attribute(memory: *const c_void, attribute: CUpointer_attribute) -> *mut c_void {
     fn query(memory: *const c_void, attribute: CUpointer_attribute) -> Result<*mut c_void> {
         let mut value: *mut c_void = ptr::null_mut();
-        // SAFETY: the attribute is an address, and the caller of the runtime function guarantees the other arguments.
+        // SAFETY: the attribute is an address, and the caller of the runtime function guarantees
+        // the other arguments.
         unsafe {
             cu!(cuPointerGetAttribute(
                 (&raw mut value).cast(),
@@ -453,7 +464,8 @@ fn address_attribute(memory: *const c_void, attribute: CUpointer_attribute) -> *
     query(memory, attribute).unwrap_or(ptr::null_mut())
 }
 
-/// Returns the device of a location: the type is in the lower half, the identifier in the upper half.
+/// Returns the device of a location: the type is in the lower half, the identifier in the upper
+/// half.
 fn location_device(location: u64) -> c_int {
     const DEVICE: u32 = 1;
     const HOST: c_int = -1;

@@ -21,7 +21,8 @@ runtime! {
     ) {
         enter()?;
         let descriptor = descriptor(channels, extent, flags)?;
-        // SAFETY: `descriptor` lives during the call, and the caller of the runtime function guarantees the other arguments.
+        // SAFETY: `descriptor` lives during the call, and the caller of the runtime function
+        // guarantees the other arguments.
         unsafe { cu!(cuMipmappedArrayCreate(mipmap, &raw const descriptor, levels)) }
     }
 

@@ -166,7 +166,8 @@ impl NodeParams {
                 };
             }
             _ => {
-                // SAFETY: the parameters of these kinds have the driver's layout, and any bytes are numbers.
+                // SAFETY: the parameters of these kinds have the driver's layout, and any bytes are
+                // numbers.
                 union.reserved1 = unsafe { self.params.other };
             }
         }
@@ -206,7 +207,8 @@ impl NodeParams {
                 }
             }
             _ => Params {
-                // SAFETY: the parameters of these kinds have the driver's layout, and any bytes are numbers.
+                // SAFETY: the parameters of these kinds have the driver's layout, and any bytes are
+                // numbers.
                 other: unsafe { union.reserved1 },
             },
         };
@@ -218,14 +220,16 @@ impl NodeParams {
         })
     }
 
-    /// Stores the outputs of an added node: the address of an allocation, and the graphs of a condition.
+    /// Stores the outputs of an added node: the address of an allocation, and the graphs of a
+    /// condition.
     fn store_outputs(&mut self, driver: &CUgraphNodeParams) {
         if matches!(
             self.kind,
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_ALLOC
                 | CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL
         ) {
-            // SAFETY: the parameters of these kinds have the driver's layout, and any bytes are numbers.
+            // SAFETY: the parameters of these kinds have the driver's layout, and any bytes are
+            // numbers.
             self.params.other = unsafe { driver.__bindgen_anon_1.reserved1 };
         }
     }
@@ -240,10 +244,12 @@ fn add_node(
     params: *mut NodeParams,
 ) -> Result<()> {
     enter()?;
-    // SAFETY: the caller of the runtime function guarantees the parameters, which nothing else accesses.
+    // SAFETY: the caller of the runtime function guarantees the parameters, which nothing else
+    // accesses.
     let params = unsafe { params.as_mut() }.ok_or(INVALID_VALUE)?;
     let mut driver = params.to_driver()?;
-    // SAFETY: `driver` lives during the call, and the caller of the runtime function guarantees the other arguments.
+    // SAFETY: `driver` lives during the call, and the caller of the runtime function guarantees the
+    // other arguments.
     unsafe {
         cu!(cuGraphAddNode_v2(
             node,
@@ -274,8 +280,8 @@ pub(crate) struct RecaptureCallback {
     data: *mut c_void,
 }
 
-/// The addresses of the callbacks of recaptures, by the address of the graph. A callback lives until the next recapture
-/// of the graph.
+/// The addresses of the callbacks of recaptures, by the address of the graph. A callback lives
+/// until the next recapture of the graph.
 static RECAPTURES: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
 
 /// Returns the runtime's parameters of a node that a recapture reports.
@@ -297,7 +303,8 @@ unsafe extern "C" fn recapture(
     recaptured: *const CUgraphNodeParams,
     status: CUgraphRecaptureStatus,
 ) -> CUresult {
-    // SAFETY: the driver passes the address of the callback, which lives until the next recapture of the graph.
+    // SAFETY: the driver passes the address of the callback, which lives until the next recapture
+    // of the graph.
     let callback = unsafe { &*callback.cast::<RecaptureCallback>() };
     let Some(function) = callback.function else {
         return CUresult::CUDA_SUCCESS;
@@ -342,7 +349,8 @@ runtime! {
             // SAFETY: the address is that of a box, and the recapture that used it has ended.
             drop(unsafe { Box::from_raw(replaced) });
         }
-        // SAFETY: the callback lives until the next recapture, and the caller guarantees the other arguments.
+        // SAFETY: the callback lives until the next recapture, and the caller guarantees the other
+        // arguments.
         unsafe {
             cu!(cuStreamBeginRecaptureToGraph(stream, mode, graph, Some(recapture), callback.cast()))
         }
@@ -379,7 +387,8 @@ runtime! {
     fn cudaGraphNodeSetParams(node: CUgraphNode, params: Option<&NodeParams>) {
         enter()?;
         let mut driver = params.ok_or(INVALID_VALUE)?.to_driver()?;
-        // SAFETY: `driver` lives during the call, and the caller of the runtime function guarantees the other arguments.
+        // SAFETY: `driver` lives during the call, and the caller of the runtime function guarantees
+        // the other arguments.
         unsafe { cu!(cuGraphNodeSetParams(node, &raw mut driver)) }
     }
 
@@ -390,7 +399,8 @@ runtime! {
     ) {
         enter()?;
         let mut driver = params.ok_or(INVALID_VALUE)?.to_driver()?;
-        // SAFETY: `driver` lives during the call, and the caller of the runtime function guarantees the other arguments.
+        // SAFETY: `driver` lives during the call, and the caller of the runtime function guarantees
+        // the other arguments.
         unsafe { cu!(cuGraphExecNodeSetParams(exec, node, &raw mut driver)) }
     }
 
@@ -400,10 +410,12 @@ runtime! {
             return Err(INVALID_VALUE);
         }
         let mut driver = CUgraphNodeParams::default();
-        // SAFETY: `driver` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+        // SAFETY: `driver` is valid for writes, and the caller of the runtime function guarantees
+        // the other arguments.
         unsafe { cu!(cuGraphNodeGetParams(node, &raw mut driver)) }?;
         let returned = NodeParams::from_driver(&driver)?;
-        // SAFETY: the caller of the runtime function guarantees that the pointer is valid for writes.
+        // SAFETY: the caller of the runtime function guarantees that the pointer is valid for
+        // writes.
         unsafe { params.write(returned) };
         Ok(())
     }

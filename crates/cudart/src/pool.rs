@@ -17,7 +17,8 @@ runtime! {
     fn cudaMallocFromPoolAsync(memory: Out<*mut c_void>, size: usize, pool: CUmemoryPool, stream: CUstream) {
         enter()?;
         let mut allocation = 0;
-        // SAFETY: `allocation` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+        // SAFETY: `allocation` is valid for writes, and the caller of the runtime function
+        // guarantees the other arguments.
         unsafe { cu!(cuMemAllocFromPoolAsync(&raw mut allocation, size, pool, stream)) }?;
         memory.write(pointer(allocation))
     }

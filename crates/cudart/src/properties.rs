@@ -1,4 +1,5 @@
-//! `cudaDeviceProp`, whose fields are device properties in an order that depends on the CUDA version.
+//! `cudaDeviceProp`, whose fields are device properties in an order that depends on the CUDA
+//! version.
 
 use std::ffi::{c_char, c_int};
 
@@ -225,10 +226,12 @@ pub(crate) fn properties(device: c_int, layout: Layout) -> Result<Vec<u8>> {
     // SAFETY: the caller of the runtime function guarantees the arguments.
     unsafe { cu!(cuDeviceGetName(name.as_mut_ptr(), 256, device)) }?;
     let mut uuid = CUuuid::default();
-    // SAFETY: `uuid` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+    // SAFETY: `uuid` is valid for writes, and the caller of the runtime function guarantees the
+    // other arguments.
     unsafe { cu!(cuDeviceGetUuid_v2(&raw mut uuid, device)) }?;
     let mut memory = 0;
-    // SAFETY: `memory` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+    // SAFETY: `memory` is valid for writes, and the caller of the runtime function guarantees the
+    // other arguments.
     unsafe { cu!(cuDeviceTotalMem_v2(&raw mut memory, device)) }?;
     // `c_char` is unsigned on ARM.
     let [name, uuid] =
@@ -247,7 +250,8 @@ pub(crate) fn properties(device: c_int, layout: Layout) -> Result<Vec<u8>> {
 
 fn device_attribute(device: c_int, attribute: Attribute) -> Result<c_int> {
     let mut value = 0;
-    // SAFETY: `value` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+    // SAFETY: `value` is valid for writes, and the caller of the runtime function guarantees the
+    // other arguments.
     unsafe { cu!(cuDeviceGetAttribute(&raw mut value, attribute, device)) }?;
     Ok(value)
 }

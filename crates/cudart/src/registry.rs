@@ -10,7 +10,8 @@ use parking_lot::Mutex;
 use crate::cu;
 use crate::state::{INVALID_DEVICE_FUNCTION, INVALID_SYMBOL, Result};
 
-/// The registered kernels and variables. Addresses are stored as numbers: the objects belong to the program and the driver.
+/// The registered kernels and variables. Addresses are stored as numbers: the objects belong to the
+/// program and the driver.
 #[derive(Default)]
 struct Registry {
     binaries: Vec<Binary>,
@@ -18,7 +19,8 @@ struct Registry {
     kernels: HashMap<usize, Symbol>,
     /// The variables by the address of the host variable.
     variables: HashMap<usize, Symbol>,
-    /// The kernels of libraries that the program loaded, each with its library. They are passed in place of host functions.
+    /// The kernels of libraries that the program loaded, each with its library. They are passed in
+    /// place of host functions.
     library_kernels: HashMap<usize, usize>,
 }
 
@@ -55,7 +57,8 @@ impl Registry {
         }
         let mut library: CUlibrary = ptr::null_mut();
         let image = ptr::with_exposed_provenance::<c_void>(binary.record);
-        // SAFETY: `library` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+        // SAFETY: `library` is valid for writes, and the caller of the runtime function guarantees
+        // the other arguments.
         unsafe {
             cu!(cuLibraryLoadData(
                 &raw mut library,
@@ -86,7 +89,8 @@ impl Registry {
         }
         let library = self.library(symbol.binary)?;
         let mut kernel: CUkernel = ptr::null_mut();
-        // SAFETY: `kernel` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+        // SAFETY: `kernel` is valid for writes, and the caller of the runtime function guarantees
+        // the other arguments.
         unsafe {
             cu!(cuLibraryGetKernel(
                 &raw mut kernel,
@@ -105,7 +109,8 @@ impl Registry {
         let library = self.library(symbol.binary)?;
         let mut address = 0;
         let mut size = 0;
-        // SAFETY: `address` and `size` are valid for writes, and the caller of the runtime function guarantees the other arguments.
+        // SAFETY: `address` and `size` are valid for writes, and the caller of the runtime function
+        // guarantees the other arguments.
         unsafe {
             cu!(cuLibraryGetGlobal(
                 &raw mut address,
@@ -128,7 +133,8 @@ impl Registry {
             let library = self.library(binary)?;
             let mut address = 0;
             let mut size = 0;
-            // SAFETY: `address` and `size` are valid for writes, and the caller of the runtime function guarantees the other arguments.
+            // SAFETY: `address` and `size` are valid for writes, and the caller of the runtime
+            // function guarantees the other arguments.
             unsafe {
                 cu!(cuLibraryGetManaged(
                     &raw mut address,
@@ -138,7 +144,8 @@ impl Registry {
                 ))
             }?;
             let host = ptr::with_exposed_provenance_mut::<usize>(host);
-            // SAFETY: the program registered the address of its pointer, which lives as long as the program.
+            // SAFETY: the program registered the address of its pointer, which lives as long as the
+            // program.
             unsafe { host.write(address as usize) };
         }
         Ok(())
@@ -170,8 +177,8 @@ pub(crate) fn remove_library_kernels(library: CUlibrary) {
     });
 }
 
-/// Returns the host function of a kernel or of its function, one of which may be null. A kernel without a host function
-/// is returned as its handle.
+/// Returns the host function of a kernel or of its function, one of which may be null. A kernel
+/// without a host function is returned as its handle.
 pub(crate) fn host_function(function: CUfunction, kernel: CUkernel) -> Result<*const c_void> {
     let loaded: Vec<(usize, usize)> = with_registry(|registry| {
         let hosts = registry.kernels.iter();
@@ -255,8 +262,8 @@ unsafe extern "C" fn __cudaRegisterFatBinary(record: *mut c_void) -> *mut *mut c
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __cudaRegisterFatBinaryEnd(_handle: *mut *mut c_void) {}
 
-/// Unregisters the code of a translation unit. Nothing is unloaded: the driver may have shut down before the program's
-/// destructors run.
+/// Unregisters the code of a translation unit. Nothing is unloaded: the driver may have shut down
+/// before the program's destructors run.
 // SAFETY: no other symbol of a program that uses this runtime has this name.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __cudaUnregisterFatBinary(_handle: *mut *mut c_void) {}

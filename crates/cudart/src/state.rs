@@ -68,7 +68,8 @@ pub(crate) fn check(code: CUresult) -> Result<()> {
     }
 }
 
-/// Records an error as the thread's last error, and returns the code. `cudaErrorNotReady` is not an error.
+/// Records an error as the thread's last error, and returns the code. `cudaErrorNotReady` is not an
+/// error.
 pub(crate) fn record(result: Result<()>) -> Code {
     const NOT_READY: Code = 600;
     let code = result.err().unwrap_or(0);
@@ -91,7 +92,8 @@ pub(crate) fn clear_error() {
     LAST.set(0);
 }
 
-/// Returns the device of the calling thread. Unless the thread has set one, it is the first valid one.
+/// Returns the device of the calling thread. Unless the thread has set one, it is the first valid
+/// one.
 pub(crate) fn device() -> c_int {
     DEVICE
         .get()
@@ -151,13 +153,15 @@ pub(crate) fn primary(device: c_int) -> Result<CUcontext> {
         return Ok(ptr::with_exposed_provenance_mut(*context));
     }
     let mut context: CUcontext = ptr::null_mut();
-    // SAFETY: `context` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+    // SAFETY: `context` is valid for writes, and the caller of the runtime function guarantees the
+    // other arguments.
     unsafe { cu!(cuDevicePrimaryCtxRetain(&raw mut context, device)) }?;
     contexts.insert(device, context.expose_provenance());
     Ok(context)
 }
 
-/// An output parameter of a runtime function. By the contract of the function, it is null or valid for writes.
+/// An output parameter of a runtime function. By the contract of the function, it is null or valid
+/// for writes.
 #[repr(transparent)]
 pub(crate) struct Out<T>(*mut T);
 
@@ -167,7 +171,8 @@ impl<T> Out<T> {
         if self.0.is_null() {
             return Err(INVALID_VALUE);
         }
-        // SAFETY: only callers of runtime functions create outputs. Their contract makes the pointer valid for writes.
+        // SAFETY: only callers of runtime functions create outputs. Their contract makes the
+        // pointer valid for writes.
         unsafe { self.0.write(value) };
         Ok(())
     }

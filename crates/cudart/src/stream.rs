@@ -78,7 +78,8 @@ forward! {
 
     unsafe fn cudaGraphCreate(graph: *mut CUgraph, flags: c_uint) = cuGraphCreate(graph, flags);
 
-    // Up to CUDA 11, output pointers for a node and a log follow the graph; later versions have flags there.
+    // Up to CUDA 11, output pointers for a node and a log follow the graph; later versions have
+    // flags there.
     unsafe fn cudaGraphInstantiate(executable: *mut CUgraphExec, graph: CUgraph, flags: u64)
         = cuGraphInstantiateWithFlags(executable, graph, if MAJOR <= 11 { 0 } else { flags });
 

@@ -13,8 +13,8 @@ use crate::state;
 /// Calls a function of the runtime, and returns its code.
 macro_rules! code {
     ($function:ident($($argument:expr),* $(,)?)) => {
-        // SAFETY: the arguments have the values that the function requires; pointers are null or to variables of the
-        // test, which live until the work has completed.
+        // SAFETY: the arguments have the values that the function requires; pointers are null or to
+        // variables of the test, which live until the work has completed.
         unsafe { $function($($argument),*) }
     };
 }
@@ -28,8 +28,8 @@ macro_rules! call {
 
 pub(crate) use {call, code};
 
-/// Uses a simulator as the driver of this process's runtime. One test at a time runs: they share the primary context,
-/// where a capture forbids other calls.
+/// Uses a simulator as the driver of this process's runtime. One test at a time runs: they share
+/// the primary context, where a capture forbids other calls.
 pub(crate) fn simulate() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     static SIMULATOR: OnceLock<Simulator> = OnceLock::new();

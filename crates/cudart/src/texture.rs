@@ -301,14 +301,16 @@ runtime! {
         let texture = texture.ok_or(INVALID_VALUE)?.to_driver();
         let view = view.map(View::to_driver);
         let view = view.as_ref().map_or(ptr::null(), ptr::from_ref);
-        // SAFETY: `resource` and `texture` live during the call, and the caller of the runtime function guarantees the other arguments.
+        // SAFETY: `resource` and `texture` live during the call, and the caller of the runtime
+        // function guarantees the other arguments.
         unsafe { cu!(cuTexObjectCreate(object, &raw const resource, &raw const texture, view)) }
     }
 
     fn cudaGetTextureObjectResourceDesc(resource: Out<Resource>, texture: CUtexObject) {
         enter()?;
         let mut driver = CUDA_RESOURCE_DESC::default();
-        // SAFETY: `driver` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+        // SAFETY: `driver` is valid for writes, and the caller of the runtime function guarantees
+        // the other arguments.
         unsafe { cu!(cuTexObjectGetResourceDesc(&raw mut driver, texture)) }?;
         resource.write(Resource::from_driver(&driver)?)
     }
@@ -316,7 +318,8 @@ runtime! {
     fn cudaGetTextureObjectTextureDesc(description: Out<Texture>, texture: CUtexObject) {
         enter()?;
         let mut driver = CUDA_TEXTURE_DESC::default();
-        // SAFETY: `driver` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+        // SAFETY: `driver` is valid for writes, and the caller of the runtime function guarantees
+        // the other arguments.
         unsafe { cu!(cuTexObjectGetTextureDesc(&raw mut driver, texture)) }?;
         description.write(Texture::from_driver(&driver))
     }
@@ -324,7 +327,8 @@ runtime! {
     fn cudaGetTextureObjectResourceViewDesc(view: Out<View>, texture: CUtexObject) {
         enter()?;
         let mut driver = CUDA_RESOURCE_VIEW_DESC::default();
-        // SAFETY: `driver` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+        // SAFETY: `driver` is valid for writes, and the caller of the runtime function guarantees
+        // the other arguments.
         unsafe { cu!(cuTexObjectGetResourceViewDesc(&raw mut driver, texture)) }?;
         view.write(View::from_driver(&driver))
     }
@@ -332,7 +336,8 @@ runtime! {
     fn cudaGetSurfaceObjectResourceDesc(resource: Out<Resource>, surface: CUsurfObject) {
         enter()?;
         let mut driver = CUDA_RESOURCE_DESC::default();
-        // SAFETY: `driver` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+        // SAFETY: `driver` is valid for writes, and the caller of the runtime function guarantees
+        // the other arguments.
         unsafe { cu!(cuSurfObjectGetResourceDesc(&raw mut driver, surface)) }?;
         resource.write(Resource::from_driver(&driver)?)
     }
@@ -340,7 +345,8 @@ runtime! {
     fn cudaCreateSurfaceObject(surface: *mut CUsurfObject, resource: Option<&Resource>) {
         enter()?;
         let resource = resource.ok_or(INVALID_VALUE)?.to_driver()?;
-        // SAFETY: `resource` lives during the call, and the caller of the runtime function guarantees the other arguments.
+        // SAFETY: `resource` lives during the call, and the caller of the runtime function
+        // guarantees the other arguments.
         unsafe { cu!(cuSurfObjectCreate(surface, &raw const resource)) }
     }
 }

@@ -19,7 +19,8 @@ fn main() -> device::Outcome {
     let x = DeviceBuffer::from_slice(&stream, &x)?;
     let y = DeviceBuffer::from_slice(&stream, &y)?;
     let mut sum = DeviceBuffer::uninit(&stream, n as usize)?;
-    // SAFETY: `add` reads x and y, writes sum, and guards its index with n, the length of all three.
+    // SAFETY: `add` reads x and y, writes sum, and guards its index with n, the length of all
+    // three.
     unsafe {
         add.launch(
             &stream,

@@ -29,7 +29,8 @@ fn main() -> device::Outcome {
     Ok(())
 }
 
-/// Copies each chunk to the device, runs the kernel on it and copies it back, round-robin on `streams` streams.
+/// Copies each chunk to the device, runs the kernel on it and copies it back, round-robin on
+/// `streams` streams.
 fn run(context: &Context, step: &Step, streams: usize) -> device::Outcome {
     let streams = (0..streams)
         .map(|_| context.stream())

@@ -1,7 +1,8 @@
-//! Counts the bytes of a file that is larger than the device memory budget. Two pinned buffers alternate, so that the next part is
-//! read from disk while the last one is copied and counted.
+//! Counts the bytes of a file that is larger than the device memory budget. Two pinned buffers
+//! alternate, so that the next part is read from disk while the last one is copied and counted.
 //!
-//! `03_double_buffer FILE` counts the bytes of a file; without an argument it creates a file of 4 MiB.
+//! `03_double_buffer FILE` counts the bytes of a file; without an argument it creates a file of 4
+//! MiB.
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 mod device;
@@ -81,7 +82,8 @@ fn count(path: &Path) -> device::Outcome<Vec<u32>> {
         let part = &mut parts[turn % 2];
         busy.push_back(copy::upload(stream, host, part)?);
         let n = bytes as u32;
-        // SAFETY: `count_bytes` reads the first n bytes of the part, and adds to one of the 256 counts for each.
+        // SAFETY: `count_bytes` reads the first n bytes of the part, and adds to one of the 256
+        // counts for each.
         unsafe {
             kernel.launch(
                 stream,

@@ -1,4 +1,5 @@
-//! Uses one device from several threads: handles are shared, each thread has a stream, and no thread has to make a context current.
+//! Uses one device from several threads: handles are shared, each thread has a stream, and no
+//! thread has to make a context current.
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 mod device;

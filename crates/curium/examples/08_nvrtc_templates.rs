@@ -1,5 +1,5 @@
-//! Compiles a CUDA C++ template at run time for the types that it is used with. Requires NVRTC, which is found like the
-//! driver; install it with `pip install nvidia-cuda-nvrtc-cu12`.
+//! Compiles a CUDA C++ template at run time for the types that it is used with. Requires NVRTC,
+//! which is found like the driver; install it with `pip install nvidia-cuda-nvrtc-cu12`.
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 mod device;

@@ -25,8 +25,9 @@ fn main() -> device::Outcome {
     for _ in 0..KERNELS_IN_GRAPH {
         let after = last.map_or_else(Vec::new, |node| vec![node]);
         let arguments = (data.as_pointer(), ELEMENTS, 1);
-        // SAFETY: `step` writes the first ELEMENTS elements of `data`, which outlives the launches below; each node
-        // depends on the previous one, and no other work accesses `data` until the stream is synchronized.
+        // SAFETY: `step` writes the first ELEMENTS elements of `data`, which outlives the launches
+        // below; each node depends on the previous one, and no other work accesses `data` until the
+        // stream is synchronized.
         let node = unsafe {
             graph.add_kernel(
                 &after,

@@ -1,4 +1,5 @@
-//! Awaits device work in an async program without blocking a thread of the executor or one per task.
+//! Awaits device work in an async program without blocking a thread of the executor or one per
+//! task.
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 mod device;

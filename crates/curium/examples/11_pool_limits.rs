@@ -1,4 +1,5 @@
-//! Allocates from a cache that reuses freed memory without driver calls, within a limit, and counts the memory in use.
+//! Allocates from a cache that reuses freed memory without driver calls, within a limit, and counts
+//! the memory in use.
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 mod device;
@@ -15,7 +16,8 @@ fn main() -> device::Outcome {
     for round in 0..1_000 {
         let mut batch = DeviceBuffer::<f32, _>::zeroed_in(&stream, 1 << 18, &memory)?;
         batch.fill(round as f32)?;
-        // The buffer is freed here in stream order: the next iteration reuses the memory without waiting.
+        // The buffer is freed here in stream order: the next iteration reuses the memory without
+        // waiting.
     }
     stream.synchronize()?;
 

@@ -38,7 +38,8 @@ fn main() -> device::Outcome {
         BUDGET / BLOCK
     );
 
-    // An allocation beyond the budget fails; the error reports the request, the memory in use and the recovery steps.
+    // An allocation beyond the budget fails; the error reports the request, the memory in use and
+    // the recovery steps.
     let error = DeviceBuffer::<u8, _>::zeroed_in(&stream, BUDGET + 1, Arc::clone(&memory))
         .expect_err("it is too much");
     assert!(error.is_out_of_memory());

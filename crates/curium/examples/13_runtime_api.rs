@@ -1,5 +1,6 @@
-//! Shares memory with code that uses the runtime API: a Curium kernel uses memory from `cudaMalloc`. Both use the primary
-//! context of the device. It requires a GPU and the runtime library; `tests/examples/runtime_interop.rs` shares streams as well.
+//! Shares memory with code that uses the runtime API: a Curium kernel uses memory from
+//! `cudaMalloc`. Both use the primary context of the device. It requires a GPU and the runtime
+//! library; `tests/examples/runtime_interop.rs` shares streams as well.
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 mod device;
@@ -25,7 +26,8 @@ type Free = unsafe extern "C" fn(*mut c_void) -> c_int;
 
 fn main() -> device::Outcome {
     let driver = device::driver()?;
-    // SAFETY: loading the CUDA runtime runs its initializers, which any program that links it runs too.
+    // SAFETY: loading the CUDA runtime runs its initializers, which any program that links it runs
+    // too.
     let runtime = NAMES
         .iter()
         .find_map(|name| unsafe { Runtime::new(*name) }.ok());

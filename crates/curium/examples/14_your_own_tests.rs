@@ -1,5 +1,5 @@
-//! Tests your own code on the simulator, without a GPU: with several seeds, with an older driver, and with all checks
-//! enabled. In a program, the calls in `main` are `#[test]` functions.
+//! Tests your own code on the simulator, without a GPU: with several seeds, with an older driver,
+//! and with all checks enabled. In a program, the calls in `main` are `#[test]` functions.
 #![expect(clippy::print_stdout, reason = "an example prints its result")]
 
 use curium::driver::{CudaVersion, Result};
@@ -19,7 +19,8 @@ fn sums(device: &Device, x: &[f32], y: &[f32]) -> Result<Vec<f32>> {
     let y = DeviceBuffer::from_slice(&right, y)?;
     let n = x.len() as u32;
     let mut sum = DeviceBuffer::uninit(&left, x.len())?;
-    // SAFETY: `add` reads x and y, writes sum, and guards its index with n, the length of all three.
+    // SAFETY: `add` reads x and y, writes sum, and guards its index with n, the length of all
+    // three.
     unsafe {
         add.launch(
             &right,

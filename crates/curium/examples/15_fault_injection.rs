@@ -1,4 +1,5 @@
-//! Makes each driver call fail in turn, and checks that the code under test returns the error, leaks nothing and works afterwards.
+//! Makes each driver call fail in turn, and checks that the code under test returns the error,
+//! leaks nothing and works afterwards.
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 use curium::driver::{Function, Result};

@@ -1,6 +1,7 @@
 //! Blurs an image: reads a PNG file, and writes one.
 //!
-//! `16_image_filter IN.png OUT.png`; without arguments it blurs a generated picture in the system's temporary folder.
+//! `16_image_filter IN.png OUT.png`; without arguments it blurs a generated picture in the system's
+//! temporary folder.
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 mod device;

@@ -16,28 +16,33 @@
 //! | `nccl` (feature `nccl`) | `curium-nccl` | several GPUs, processes and machines with NCCL |
 //! | `ByValue` (feature `derive`) | `curium-macros` | a derive macro for structs that are passed to kernels by value |
 //!
-//! Kernels in safe Rust are written with the crate `curium-kernel`, and compiled by `curium-kernel-build` in the build script. This crate does not
-//! re-export them: `curium-kernel` is also compiled for the GPU, so a package with kernels depends on it.
+//! Kernels in safe Rust are written with the crate `curium-kernel`, and compiled by
+//! `curium-kernel-build` in the build script. This crate does not re-export them: `curium-kernel`
+//! is also compiled for the GPU, so a package with kernels depends on it.
 //!
 //! No CUDA installation is needed to compile or start a program: the driver is loaded by
-//! [`Device::first`](driver::Device::first) or [`Driver::load`](driver::Driver::load). One program works with every
-//! driver from CUDA 11.8 on.
+//! [`Device::first`](driver::Device::first) or [`Driver::load`](driver::Driver::load). One program
+//! works with every driver from CUDA 11.8 on.
 //!
 //! # The book
 //!
-//! The chapters are in the folder `docs/book/src` of the repository, and `mdbook build docs/book` renders them. `quick-start.md` creates a
-//! project, `testing.md` tests it without a GPU, and `from-cudarc.md` and its neighbors list the equivalents of other crates' calls.
+//! The chapters are in the folder `docs/book/src` of the repository, and `mdbook build docs/book`
+//! renders them. `quick-start.md` creates a project, `testing.md` tests it without a GPU, and
+//! `from-cudarc.md` and its neighbors list the equivalents of other crates' calls.
 //!
 //! # Features
 //!
 //! Each feature adds a crate, except `tracing` and `half`. The feature `full` is on by default.
 //!
 //! - `full`: `diagnostics` and `interop`.
-//! - `diagnostics`: timelines, NVTX ranges, profiler ranges, core dumps, checkpoints, allocation logs and memory snapshots.
+//! - `diagnostics`: timelines, NVTX ranges, profiler ranges, core dumps, checkpoints, allocation
+//!   logs and memory snapshots.
 //! - `tracing`: spans of `tracing` in timelines, with `diagnostics`.
-//! - `interop`: OpenGL, EGL, Vulkan and Direct3D interoperability, and events and memory shared between processes.
+//! - `interop`: OpenGL, EGL, Vulkan and Direct3D interoperability, and events and memory shared
+//!   between processes.
 //! - `derive`: `#[derive(ByValue)]` for structs that are passed to kernels by value.
-//! - `half`: `half::f16` and `half::bf16` in buffers, arrays and textures, and as kernel parameters.
+//! - `half`: `half::f16` and `half::bf16` in buffers, arrays and textures, and as kernel
+//!   parameters.
 //! - `nvrtc`: CUDA C++ compiled and linked at run time, as `curium::nvrtc`.
 //! - `blas`: linear algebra on the device with cuBLAS, as `curium::blas`.
 //! - `rand`: random numbers on the device with cuRAND, as `curium::rand`.
@@ -46,7 +51,8 @@
 //!
 //! # Example
 //!
-//! A kernel in Rust and its launch. The build script compiles the module, and `Kernels` is a struct with its kernels:
+//! A kernel in Rust and its launch. The build script compiles the module, and `Kernels` is a struct
+//! with its kernels:
 //!
 //! ```ignore
 //! use curium::prelude::*;
@@ -75,8 +81,8 @@
 //! }
 //! ```
 //!
-//! [`kernels!`] declares kernels in PTX and CUDA C++, whose code is embedded in the program or, with the feature `nvrtc`, compiled at run
-//! time.
+//! [`kernels!`] declares kernels in PTX and CUDA C++, whose code is embedded in the program or,
+//! with the feature `nvrtc`, compiled at run time.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -104,8 +110,8 @@ pub use curium_rand as rand;
 pub use self::error::find_error;
 
 pub mod driver {
-    //! The driver layer: `curium-driver`, with the features `diagnostics` and `interop` also what extends it in
-    //! `curium-diagnostics` and `curium-interop`.
+    //! The driver layer: `curium-driver`, with the features `diagnostics` and `interop` also what
+    //! extends it in `curium-diagnostics` and `curium-interop`.
 
     #[cfg(feature = "tracing")]
     pub use curium_diagnostics::TraceLayer;
@@ -126,8 +132,8 @@ pub mod driver {
 }
 
 pub mod memory {
-    //! The memory layer: `curium-memory`, with the features `diagnostics` and `interop` also what extends it in
-    //! `curium-diagnostics` and `curium-interop`.
+    //! The memory layer: `curium-memory`, with the features `diagnostics` and `interop` also what
+    //! extends it in `curium-diagnostics` and `curium-interop`.
 
     #[cfg(feature = "interop")]
     pub use curium_interop::{IpcMemory, IpcMemoryHandle, external};
@@ -137,7 +143,8 @@ pub mod memory {
     pub mod diagnostics {
         //! Allocation logs, their replay, and memory snapshots.
         //!
-        //! - [`AllocationRecorder`] is a [`Resource`](crate::memory::Resource) that records every allocation.
+        //! - [`AllocationRecorder`] is a [`Resource`](crate::memory::Resource) that records every
+        //!   allocation.
         //! - [`AllocationLog`] parses, analyzes and replays such a log.
         //! - [`Snapshot`] writes a file for PyTorch's memory viewer.
 

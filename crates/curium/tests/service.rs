@@ -29,7 +29,8 @@ struct Outcomes {
 }
 
 impl Outcomes {
-    /// Returns the numbers of requests that were served, expired, canceled and failed, which are all.
+    /// Returns the numbers of requests that were served, expired, canceled and failed, which are
+    /// all.
     fn counts(&self) -> TestResult<[usize; 4]> {
         let Self {
             served,
@@ -88,7 +89,8 @@ fn client(service: &Service, number: usize, outcomes: &Outcomes) {
     counter.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Runs all clients at once. Returns the numbers of requests that were served, expired, canceled and failed.
+/// Runs all clients at once. Returns the numbers of requests that were served, expired, canceled
+/// and failed.
 fn serve(simulator: &Simulator, faults: impl IntoIterator<Item = Fault>) -> TestResult<[usize; 4]> {
     let driver = simulator.driver::<Driver>()?;
     let service = Service::start(&driver.device(0)?.primary_context()?)?;
@@ -178,8 +180,8 @@ again:
 }
 ";
 
-/// A kernel of another stream occupies the device for longer than a batch may take. The requests of these batches fail, and
-/// later ones are served.
+/// A kernel of another stream occupies the device for longer than a batch may take. The requests of
+/// these batches fail, and later ones are served.
 #[test]
 fn slow_kernel_fails_its_batches_only() -> TestResult {
     const TIMEOUT: Duration = Duration::from_millis(300);
@@ -190,7 +192,8 @@ fn slow_kernel_fails_its_batches_only() -> TestResult {
     let stream = context.stream()?;
     let busy: Kernel<(DevicePointer<u32>,)> = Library::from_ptx(&driver, BUSY)?.kernel("busy")?;
     let mut word = PinnedBuffer::<u32>::zeroed(&context, 1, PinnedFlags::DEVICE_MAP)?;
-    // SAFETY: only atomics access the word from here on, and it outlives the kernel, which is waited for below.
+    // SAFETY: only atomics access the word from here on, and it outlives the kernel, which is
+    // waited for below.
     let word = unsafe { AtomicU32::from_ptr(word.as_mut_ptr()) };
     let address = DevicePointer::from_raw(word.as_ptr().expose_provenance() as u64);
     // SAFETY: the kernel reads the word, which is mapped at its host address.

@@ -17,8 +17,8 @@ use self::reference::{Reference, error};
 
 type TestResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
-/// The bound of the error of the output, relative to its largest element: it is the sum of the input and two results of layers, each of
-/// which is rounded to bf16.
+/// The bound of the error of the output, relative to its largest element: it is the sum of the
+/// input and two results of layers, each of which is rounded to bf16.
 const OUTPUT_BOUND: f64 = 0.01;
 /// The bound of the errors of gradients, which pass through up to seven results that are rounded.
 const GRADIENT_BOUND: f64 = 0.02;
@@ -49,7 +49,8 @@ fn assert_agrees(shape: Shape, tuning: Tuning) {
     }
 }
 
-/// Returns a driver that reports reads of memory that was not written, and work that the graph does not order.
+/// Returns a driver that reports reads of memory that was not written, and work that the graph does
+/// not order.
 fn driver(devices: u32) -> Result<Driver> {
     let config = Config::new()
         .with_devices(devices)
@@ -68,7 +69,8 @@ fn compared(shape: Shape, tuning: Tuning) -> Result<Vec<(&'static str, f64)>> {
     )
 }
 
-/// Returns the errors of all results of a rank, which averages the gradients of parameters over its communicator.
+/// Returns the errors of all results of a rank, which averages the gradients of parameters over its
+/// communicator.
 fn rank_errors(
     context: &Context,
     shape: Shape,

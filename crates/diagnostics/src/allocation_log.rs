@@ -29,8 +29,8 @@ pub use self::usage::UsageSample;
 /// 2700 map-segment 0x7f0002000000 33554432 1 0
 /// ```
 ///
-/// The columns are: time in nanoseconds since the start of the log, event kind, address, requested bytes, alignment,
-/// stream number and, if known, the call site.
+/// The columns are: time in nanoseconds since the start of the log, event kind, address, requested
+/// bytes, alignment, stream number and, if known, the call site.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct AllocationLog {
     events: Vec<AllocationEvent>,

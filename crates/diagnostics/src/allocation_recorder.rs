@@ -16,16 +16,17 @@ use parking_lot::Mutex;
 
 use crate::{AllocationEvent, CallSite, EventKind};
 
-/// A resource adaptor that records every allocation and free in the order in which they happened. A failed free is
-/// followed by an allocation event for the same memory. Segment changes of the inner resource precede the next recorded
-/// event.
+/// A resource adaptor that records every allocation and free in the order in which they happened. A
+/// failed free is followed by an allocation event for the same memory. Segment changes of the inner
+/// resource precede the next recorded event.
 ///
-/// - [`AllocationRecorder::ring`] keeps the most recent events, for a [`Snapshot`](crate::Snapshot).
-/// - [`AllocationRecorder::to_writer`] writes each event as a line of text, which [`AllocationLog`](crate::AllocationLog)
-///   parses and replays.
+/// - [`AllocationRecorder::ring`] keeps the most recent events, for a
+///   [`Snapshot`](crate::Snapshot).
+/// - [`AllocationRecorder::to_writer`] writes each event as a line of text, which
+///   [`AllocationLog`](crate::AllocationLog) parses and replays.
 ///
-/// The call site is the caller of the buffer's constructor if the resource is a concrete type. It is unknown through
-/// `dyn Resource`.
+/// The call site is the caller of the buffer's constructor if the resource is a concrete type. It
+/// is unknown through `dyn Resource`.
 pub struct AllocationRecorder<R> {
     inner: R,
     sink: Mutex<Sink>,
@@ -43,8 +44,8 @@ enum Sink {
     Lines(Lines),
 }
 
-/// A writer of events as lines. The writer is user code: it is called without the lock, by one thread at a time, and
-/// may panic.
+/// A writer of events as lines. The writer is user code: it is called without the lock, by one
+/// thread at a time, and may panic.
 struct Lines {
     waiting: VecDeque<AllocationEvent>,
     /// `None` while a thread writes.
@@ -66,9 +67,9 @@ impl<R: Resource> AllocationRecorder<R> {
 
     /// Writes the events of `inner` to `writer`, one per line. Use a buffered writer for speed.
     ///
-    /// A line that cannot be written is counted as [lost](AllocationRecorder::lost), even if the writer panics; the
-    /// allocation itself is not affected. If the writer allocates from the resource, those events are written after the
-    /// current line.
+    /// A line that cannot be written is counted as [lost](AllocationRecorder::lost), even if the
+    /// writer panics; the allocation itself is not affected. If the writer allocates from the
+    /// resource, those events are written after the current line.
     pub fn to_writer(inner: R, mut writer: impl Write + Send + 'static) -> Self {
         let is_begun = contained(|| writeln!(writer, "{}", AllocationEvent::HEADER)).is_ok();
         let lines = Lines {
@@ -137,7 +138,8 @@ impl<R: Resource> AllocationRecorder<R> {
         }
     }
 
-    /// Records an event. The inner resource is not called in the meantime, so that its own events can be recorded too.
+    /// Records an event. The inner resource is not called in the meantime, so that its own events
+    /// can be recorded too.
     fn record(
         &self,
         kind: EventKind,
@@ -356,8 +358,8 @@ unsafe impl<R: Resource> Resource for AllocationRecorder<R> {
         let figures = (pointer.as_raw(), bytes, alignment);
         // Recorded first: once the memory is free, another thread may allocate the same address.
         self.record(EventKind::Free, stream, figures, None);
-        // SAFETY: the inner resource allocated the memory with this size and alignment, and the caller guarantees that only
-        // earlier work on `stream` uses it.
+        // SAFETY: the inner resource allocated the memory with this size and alignment, and the
+        // caller guarantees that only earlier work on `stream` uses it.
         let freed = unsafe { self.inner.deallocate(stream, pointer, bytes, alignment) };
         freed.inspect_err(|_| self.record(EventKind::Allocate, stream, figures, None))
     }

@@ -11,13 +11,13 @@ use curium_driver::sys::{
 };
 use curium_driver::{Driver, Error, Result, call};
 
-/// A process that uses CUDA, in the state `S`: [`Running`], [`Locked`] or [`Checkpointed`]. Each operation is available
-/// in one state and returns the process in the next. If an operation fails, [`ProcessState::of`] returns the state of
-/// the process.
+/// A process that uses CUDA, in the state `S`: [`Running`], [`Locked`] or [`Checkpointed`]. Each
+/// operation is available in one state and returns the process in the next. If an operation fails,
+/// [`ProcessState::of`] returns the state of the process.
 ///
-/// The driver calls of a locked process block. A checkpointed process has its device memory in host memory and uses no
-/// device, so tools such as CRIU can save it. Requires Linux and a driver for CUDA 12.8. The simulator does not
-/// implement checkpoints of other processes.
+/// The driver calls of a locked process block. A checkpointed process has its device memory in host
+/// memory and uses no device, so tools such as CRIU can save it. Requires Linux and a driver for
+/// CUDA 12.8. The simulator does not implement checkpoints of other processes.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -82,8 +82,8 @@ impl CheckpointProcess<Running> {
         Self::in_state(driver, pid, ProcessState::Running)
     }
 
-    /// Blocks the driver calls of the process. Waits until calls in progress have returned, or until `timeout` has
-    /// passed.
+    /// Blocks the driver calls of the process. Waits until calls in progress have returned, or
+    /// until `timeout` has passed.
     ///
     /// CUDA: `cuCheckpointProcessLock`, since 12.8.
     ///
@@ -121,7 +121,8 @@ impl CheckpointProcess<Locked> {
         Self::in_state(driver, pid, ProcessState::Locked)
     }
 
-    /// Copies the device memory of the process to the host and releases its devices. Waits until this is complete.
+    /// Copies the device memory of the process to the host and releases its devices. Waits until
+    /// this is complete.
     ///
     /// CUDA: `cuCheckpointProcessCheckpoint`, since 12.8.
     ///
@@ -172,9 +173,9 @@ impl CheckpointProcess<Checkpointed> {
         Self::in_state(driver, pid, ProcessState::Checkpointed)
     }
 
-    /// Restores the process on its devices, and waits until this is complete. `devices` contains pairs of device UUIDs:
-    /// the process continues on the second device of a pair instead of the first. If it is empty, each device is
-    /// restored on itself.
+    /// Restores the process on its devices, and waits until this is complete. `devices` contains
+    /// pairs of device UUIDs: the process continues on the second device of a pair instead of the
+    /// first. If it is empty, each device is restored on itself.
     ///
     /// CUDA: `cuCheckpointProcessRestore`, since 12.8; with pairs since 13.0.
     ///
@@ -190,8 +191,8 @@ impl CheckpointProcess<Checkpointed> {
             arguments.gpuPairs = pairs.as_mut_ptr();
             arguments.gpuPairsCount = u32::try_from(pairs.len()).unwrap_or(u32::MAX);
         }
-        // SAFETY: `arguments` and the pairs that it points to are live during the call, and the driver checks the
-        // process.
+        // SAFETY: `arguments` and the pairs that it points to are live during the call, and the
+        // driver checks the process.
         self.step(unsafe {
             call!(
                 &self.driver,
@@ -200,8 +201,8 @@ impl CheckpointProcess<Checkpointed> {
         })
     }
 
-    /// Returns the thread of the process that [`CheckpointProcess::restore`] runs on. Tools that resume a process must
-    /// let this thread run.
+    /// Returns the thread of the process that [`CheckpointProcess::restore`] runs on. Tools that
+    /// resume a process must let this thread run.
     ///
     /// CUDA: `cuCheckpointProcessGetRestoreThreadId`, since 12.8.
     ///

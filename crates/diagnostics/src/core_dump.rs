@@ -12,10 +12,11 @@ use curium_driver::{Context, Driver, Error, Result, call};
 
 pub use self::listener::{CoreDumpListener, CoreDumpNotice};
 
-/// The settings of GPU core dumps: those of one context, or the global ones, which apply to new contexts.
+/// The settings of GPU core dumps: those of one context, or the global ones, which apply to new
+/// contexts.
 ///
-/// Most settings cannot be changed once a context exists or the first dump was written; the driver then returns an
-/// error. Requires a driver for CUDA 12.1. The simulator writes no core dumps.
+/// Most settings cannot be changed once a context exists or the first dump was written; the driver
+/// then returns an error. Requires a driver for CUDA 12.1. The simulator writes no core dumps.
 ///
 /// ```no_run
 /// use curium_diagnostics::{CoreDump, CoreDumpFlags};
@@ -177,8 +178,8 @@ impl CoreDump {
         self.path(CUcoredumpSettings::CU_COREDUMP_FILE)
     }
 
-    /// Sets the path of the core dump file. `%h`, `%p` and `%t` in the path are replaced with the host name, the
-    /// process identifier and the time.
+    /// Sets the path of the core dump file. `%h`, `%p` and `%t` in the path are replaced with the
+    /// host name, the process identifier and the time.
     ///
     /// The global settings return the path with these already replaced.
     ///
@@ -212,7 +213,8 @@ impl CoreDump {
     ///
     /// # Errors
     ///
-    /// As for [`CoreDump::set_file`]; `CUDA_ERROR_NOT_PERMITTED` for a single context: this is a global setting.
+    /// As for [`CoreDump::set_file`]; `CUDA_ERROR_NOT_PERMITTED` for a single context: this is a
+    /// global setting.
     pub fn set_pipe(&self, path: impl AsRef<Path>) -> Result<()> {
         self.set_path(
             "CoreDump::set_pipe",
@@ -223,7 +225,8 @@ impl CoreDump {
 
     /// Returns the flags that select the contents of a core dump.
     ///
-    /// CUDA: `cuCoredumpGetAttribute`, `cuCoredumpGetAttributeGlobal`; this attribute exists since 12.5.
+    /// CUDA: `cuCoredumpGetAttribute`, `cuCoredumpGetAttributeGlobal`; this attribute exists since
+    /// 12.5.
     ///
     /// # Errors
     ///
@@ -236,7 +239,8 @@ impl CoreDump {
 
     /// Sets the flags that select the contents of a core dump.
     ///
-    /// CUDA: `cuCoredumpSetAttribute`, `cuCoredumpSetAttributeGlobal`; this attribute exists since 12.5.
+    /// CUDA: `cuCoredumpSetAttribute`, `cuCoredumpSetAttributeGlobal`; this attribute exists since
+    /// 12.5.
     ///
     /// # Errors
     ///
@@ -292,7 +296,8 @@ impl CoreDump {
                 call!(driver, cuCoredumpGetAttributeGlobal(setting, buffer, size))
             },
             Scope::Context(context) => context.entered(|driver| {
-                // SAFETY: `buffer` has room for the number of bytes stored in `size`, and the context is current.
+                // SAFETY: `buffer` has room for the number of bytes stored in `size`, and the
+                // context is current.
                 unsafe { call!(driver, cuCoredumpGetAttribute(setting, buffer, size)) }
             }),
         };
@@ -304,13 +309,14 @@ impl CoreDump {
         let mut size = value.len();
         let size = &raw mut size;
         let result = match &self.scope {
-            // SAFETY: `buffer` holds the number of bytes stored in `size`, in the form that CUDA documents for the
-            // attribute.
+            // SAFETY: `buffer` holds the number of bytes stored in `size`, in the form that CUDA
+            // documents for the attribute.
             Scope::Global(driver) => unsafe {
                 call!(driver, cuCoredumpSetAttributeGlobal(setting, buffer, size))
             },
             Scope::Context(context) => context.entered(|driver| {
-                // SAFETY: `buffer` holds a value of the documented form, `size` its size, and the context is current.
+                // SAFETY: `buffer` holds a value of the documented form, `size` its size, and the
+                // context is current.
                 unsafe { call!(driver, cuCoredumpSetAttribute(setting, buffer, size)) }
             }),
         };

@@ -9,16 +9,18 @@
 //! | Record, analyze and replay allocations | [`AllocationRecorder`], [`AllocationLog`] |
 //! | Write a file for PyTorch's memory viewer | [`Snapshot`] |
 //!
-//! Calls are observed with [`curium_driver::observe_calls`], and allocations with a [`Resource`](curium_memory::Resource) that wraps
-//! another one. A program that uses neither costs what it costs without this crate. Every program that uses `curium-driver` writes
-//! its driver calls to the file that the environment variable `CURIUM_TRACE` names, also without this crate.
+//! Calls are observed with [`curium_driver::observe_calls`], and allocations with a
+//! [`Resource`](curium_memory::Resource) that wraps another one. A program that uses neither costs
+//! what it costs without this crate. Every program that uses `curium-driver` writes its driver
+//! calls to the file that the environment variable `CURIUM_TRACE` names, also without this crate.
 //!
 //! # Features
 //!
 //! Neither is on by default.
 //!
 //! - `tracing`: `Trace::layer`, which adds the spans of `tracing` to a timeline.
-//! - `injection`: exports the function that the driver calls in a library named by `CUDA_INJECTION64_PATH`.
+//! - `injection`: exports the function that the driver calls in a library named by
+//!   `CUDA_INJECTION64_PATH`.
 //!
 //! # Example
 //!

@@ -1,8 +1,9 @@
 //! NVTX ranges and marks.
 //!
-//! A tool puts the path of its library into the environment variable `NVTX_INJECTION64_PATH`. On first use, that
-//! library is loaded and receives a table of slots, one for each NVTX function, and fills in those that it implements.
-//! Without a tool the slots stay empty, and a range costs a load and a branch.
+//! A tool puts the path of its library into the environment variable `NVTX_INJECTION64_PATH`. On
+//! first use, that library is loaded and receives a table of slots, one for each NVTX function, and
+//! fills in those that it implements. Without a tool the slots stay empty, and a range costs a load
+//! and a branch.
 
 mod injection;
 
@@ -12,8 +13,8 @@ use std::marker::PhantomData;
 
 use self::injection::Slot;
 
-/// A named range of the calling thread in a profiler's timeline, which ends when this value is dropped. Ranges of a
-/// thread nest.
+/// A named range of the calling thread in a profiler's timeline, which ends when this value is
+/// dropped. Ranges of a thread nest.
 ///
 /// ```
 /// use curium_diagnostics::NvtxRange;
@@ -32,7 +33,8 @@ pub struct NvtxRange {
 pub fn nvtx_mark(name: &str) {
     if let Some(mark) = injection::text_function(Slot::Mark) {
         let name = c_text(name);
-        // SAFETY: the tool's function accepts NUL-terminated text that is valid for the duration of the call.
+        // SAFETY: the tool's function accepts NUL-terminated text that is valid for the duration of
+        // the call.
         unsafe { mark(name.as_ptr()) };
     }
 }
@@ -42,7 +44,8 @@ impl NvtxRange {
     pub fn new(name: &str) -> Self {
         if let Some(push) = injection::text_function(Slot::RangePush) {
             let name = c_text(name);
-            // SAFETY: the tool's function accepts NUL-terminated text that is valid for the duration of the call.
+            // SAFETY: the tool's function accepts NUL-terminated text that is valid for the
+            // duration of the call.
             unsafe { push(name.as_ptr()) };
         }
         Self {
@@ -60,7 +63,8 @@ impl fmt::Debug for NvtxRange {
 impl Drop for NvtxRange {
     fn drop(&mut self) {
         if let Some(pop) = injection::plain_function(Slot::RangePop) {
-            // SAFETY: the tool's function takes no argument, and this thread has started the range that it ends.
+            // SAFETY: the tool's function takes no argument, and this thread has started the range
+            // that it ends.
             unsafe { pop() };
         }
     }

@@ -7,8 +7,8 @@ use curium_driver::{Context, Result, Returned, call};
 
 /// A profiled region, which ends when this value is dropped.
 ///
-/// NVIDIA's profilers restrict recording to such regions on request (`nsys profile --capture-range=cudaProfilerApi`).
-/// Without a profiler this has no effect.
+/// NVIDIA's profilers restrict recording to such regions on request
+/// (`nsys profile --capture-range=cudaProfilerApi`). Without a profiler this has no effect.
 ///
 /// ```
 /// use curium_diagnostics::Profiling;

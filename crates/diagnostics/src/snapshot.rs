@@ -12,7 +12,8 @@ use self::layout::{Block, Span};
 use self::pickle::Pickle;
 use crate::{AllocationEvent, AllocationLog, CallSite, EventKind};
 
-/// A snapshot of allocations, segments and past events, as a file for PyTorch's memory viewer (<https://pytorch.org/memory_viz>).
+/// A snapshot of allocations, segments and past events, as a file for PyTorch's memory viewer
+/// (<https://pytorch.org/memory_viz>).
 ///
 /// ```
 /// # use curium_driver::Driver;
@@ -42,8 +43,8 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Creates a snapshot of the device with this ordinal from `events`. Its live allocations and segments are those
-    /// without a matching free.
+    /// Creates a snapshot of the device with this ordinal from `events`. Its live allocations and
+    /// segments are those without a matching free.
     #[must_use]
     pub fn new(device: usize, events: Vec<AllocationEvent>) -> Self {
         let log = AllocationLog::new(events);
@@ -57,8 +58,9 @@ impl Snapshot {
         }
     }
 
-    /// Sets the live allocations, for example those of a [`LeakTracker`](curium_memory::LeakTracker). They include allocations
-    /// made before the first event.
+    /// Sets the live allocations, for example those of a
+    /// [`LeakTracker`](curium_memory::LeakTracker). They include allocations made before the first
+    /// event.
     #[must_use]
     pub fn with_live(mut self, live: &[LiveAllocation]) -> Self {
         self.live = live.iter().map(Block::from).collect();
@@ -66,8 +68,8 @@ impl Snapshot {
         self
     }
 
-    /// Adds the segments of `resource`, including those from before the first event. Memory outside all segments is
-    /// shown as its own segment.
+    /// Adds the segments of `resource`, including those from before the first event. Memory outside
+    /// all segments is shown as its own segment.
     #[must_use]
     pub fn with_segments(mut self, resource: &CachingResource) -> Self {
         self.segments = resource

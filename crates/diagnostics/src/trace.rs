@@ -1,7 +1,9 @@
-//! Timelines of host calls and device work, for programs and for `chrome://tracing`, Perfetto and similar viewers.
+//! Timelines of host calls and device work, for programs and for `chrome://tracing`, Perfetto and
+//! similar viewers.
 //!
-//! Host calls are observed with the call hook. Device work is recorded by CUPTI ([`collector`]), or measured with a pair
-//! of events and placed on the host's clock with an event whose time is known on both clocks ([`clock`]).
+//! Host calls are observed with the call hook. Device work is recorded by CUPTI ([`collector`]), or
+//! measured with a pair of events and placed on the host's clock with an event whose time is known
+//! on both clocks ([`clock`]).
 
 mod activity;
 mod calls;
@@ -63,7 +65,8 @@ pub use self::timeline::{Timeline, TraceAggregate, TraceItem, TraceItemKind, Tra
 ///
 /// # Kernels, copies and allocations
 ///
-/// [`TraceOptions::with_activities`] records every operation of the devices by CUPTI, NVIDIA's library for profilers:
+/// [`TraceOptions::with_activities`] records every operation of the devices by CUPTI, NVIDIA's
+/// library for profilers:
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -89,16 +92,18 @@ pub use self::timeline::{Timeline, TraceAggregate, TraceItem, TraceItemKind, Tra
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A trace costs time per call, most of it in CUPTI, even while CUPTI is attached only: on an H200, a program that only
-/// launched kernels took 4.6 µs for each, 6.2 µs with its kernels recorded by CUPTI alone or by a trace, and 6.7 µs with
-/// all operations of the device and the calls (`cargo bench -p curium-tests --bench trace`).
-/// [`TraceOptions::without_calls`] leaves the calls out, and [`TraceOptions::with_activity_kinds`] some of the operations.
+/// A trace costs time per call, most of it in CUPTI, even while CUPTI is attached only: on an H200,
+/// a program that only launched kernels took 4.6 µs for each, 6.2 µs with its kernels recorded by
+/// CUPTI alone or by a trace, and 6.7 µs with all operations of the device and the calls
+/// (`cargo bench -p curium-tests --bench trace`). [`TraceOptions::without_calls`] leaves the calls
+/// out, and [`TraceOptions::with_activity_kinds`] some of the operations.
 ///
 /// # Unmodified programs
 ///
-/// The environment variable `CURIUM_TRACE` traces an unmodified program: its driver calls are appended to the named
-/// file, starting with its first driver. `curium trace` runs programs in this way, and records the work of the devices
-/// of any program. The variable is ignored in processes with elevated privileges.
+/// The environment variable `CURIUM_TRACE` traces an unmodified program: its driver calls are
+/// appended to the named file, starting with its first driver. `curium trace` runs programs in this
+/// way, and records the work of the devices of any program. The variable is ignored in processes
+/// with elevated privileges.
 #[must_use = "the trace ends when it is dropped"]
 pub struct Trace {
     recorder: Arc<Recorder>,
@@ -195,7 +200,8 @@ const DEFAULT_CAPACITY: usize = 1 << 20;
 const PENDING: usize = 256;
 
 impl TraceOptions {
-    /// Returns the default settings: the first million calls, without the operations of the devices.
+    /// Returns the default settings: the first million calls, without the operations of the
+    /// devices.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -208,15 +214,16 @@ impl TraceOptions {
         self
     }
 
-    /// Records the operations of the devices with CUPTI: kernels, also those inside graphs, copies, fills, allocations, and
-    /// the waits of streams.
+    /// Records the operations of the devices with CUPTI: kernels, also those inside graphs, copies,
+    /// fills, allocations, and the waits of streams.
     #[must_use]
     pub fn with_activities(mut self, cupti: &Cupti) -> Self {
         self.activities = Some(cupti.clone());
         self
     }
 
-    /// Sets the operations of the devices that are recorded, if [`TraceOptions::with_activities`] records them.
+    /// Sets the operations of the devices that are recorded, if [`TraceOptions::with_activities`]
+    /// records them.
     #[must_use]
     pub fn with_activity_kinds(mut self, kinds: TraceActivities) -> Self {
         self.activity_kinds = kinds;
@@ -238,8 +245,8 @@ impl Default for TraceActivities {
 }
 
 impl Trace {
-    /// Starts a trace of all driver calls of the process. It keeps the first million calls and the first million work
-    /// items.
+    /// Starts a trace of all driver calls of the process. It keeps the first million calls and the
+    /// first million work items.
     pub fn start() -> Self {
         Self::from_parts(Recorder::new(&TraceOptions::new()), None)
     }
@@ -250,8 +257,8 @@ impl Trace {
     ///
     /// # Errors
     ///
-    /// [`TraceError::Activities`] if another profiler is attached to the process, or another trace records activities; an
-    /// error returned by CUPTI.
+    /// [`TraceError::Activities`] if another profiler is attached to the process, or another trace
+    /// records activities; an error returned by CUPTI.
     pub fn with_options(options: TraceOptions) -> Result<Self, TraceError> {
         let recorder = Recorder::new(&options);
         let Some(cupti) = options.activities else {
@@ -286,10 +293,11 @@ impl Trace {
         }
     }
 
-    /// Records the work that `enqueue` enqueues on `stream` as a work item with this name. The host does not block.
+    /// Records the work that `enqueue` enqueues on `stream` as a work item with this name. The host
+    /// does not block.
     ///
-    /// The first use of a context, and one every ten seconds, waits a few microseconds for an idle stream to compare
-    /// the clocks.
+    /// The first use of a context, and one every ten seconds, waits a few microseconds for an idle
+    /// stream to compare the clocks.
     ///
     /// CUDA: `cuEventRecord`.
     ///
@@ -317,7 +325,8 @@ impl Trace {
         Ok(value)
     }
 
-    /// Returns a layer for `tracing_subscriber` that adds the spans of the program to the timeline, until the trace ends.
+    /// Returns a layer for `tracing_subscriber` that adds the spans of the program to the timeline,
+    /// until the trace ends.
     ///
     /// ```
     /// use curium_diagnostics::Trace;
@@ -338,7 +347,8 @@ impl Trace {
 
     /// Ends the trace and returns its items. Waits for the work of [`Trace::on_stream`].
     ///
-    /// Other operations that have not completed are counted by [`Timeline::work_lost`]: synchronize the streams before.
+    /// Other operations that have not completed are counted by [`Timeline::work_lost`]: synchronize
+    /// the streams before.
     #[must_use = "the recorded items are lost when the timeline is dropped"]
     pub fn finish(self) -> Timeline {
         let Self {

@@ -23,30 +23,34 @@ use crate::base::capture_guard::NOT_WHILE_CAPTURING;
 use crate::base::capture_mode::with_relaxed_capture_mode;
 use crate::{Error, Event, Result, Stream};
 
-/// A future that resolves when a stream has reached a point, or with the context's error if it never will. Created by
-/// [`Stream::completion`] and [`Event::completion`].
+/// A future that resolves when a stream has reached a point, or with the context's error if it
+/// never will. Created by [`Stream::completion`] and [`Event::completion`].
 ///
-/// Any executor can poll it. It blocks no thread: one background thread serves all futures of the process. Dropping it
-/// cancels the wait, is cheap and does not affect the work. A wait with a deadline is [`Completion::timeout`], and a wait
-/// for several points [`Completion::join`].
+/// Any executor can poll it. It blocks no thread: one background thread serves all futures of the
+/// process. Dropping it cancels the wait, is cheap and does not affect the work. A wait with a
+/// deadline is [`Completion::timeout`], and a wait for several points [`Completion::join`].
 ///
 /// # Latency
 ///
-/// The device writes a number to host memory when it reaches the point of a stream; an event is queried. A poll may spin for
-/// a short time to see the end at once, on the executor's thread, if no other future waits in this process:
+/// The device writes a number to host memory when it reaches the point of a stream; an event is
+/// queried. A poll may spin for a short time to see the end at once, on the executor's thread, if
+/// no other future waits in this process:
 ///
-/// - The first poll spins if the previous wait for the stream or the event was short: up to 100 µs, and 20 µs if there was none.
-/// - A task whose wait is expected to end within 2 ms, because the previous one did, is woken about 80 µs earlier. Its
-///   poll then spins for up to 100 µs.
+/// - The first poll spins if the previous wait for the stream or the event was short: up to 100 µs,
+///   and 20 µs if there was none.
+/// - A task whose wait is expected to end within 2 ms, because the previous one did, is woken about
+///   80 µs earlier. Its poll then spins for up to 100 µs.
 ///
-/// Otherwise the background thread wakes the task. It spins shortly before the expected end, and sleeps the rest of the
-/// time. [`Completion::with_spin_limit`] changes the time for which a poll spins, or disables spinning.
+/// Otherwise the background thread wakes the task. It spins shortly before the expected end, and
+/// sleeps the rest of the time. [`Completion::with_spin_limit`] changes the time for which a poll
+/// spins, or disables spinning.
 ///
 /// # Wakers
 ///
-/// Wakers run on the background thread and should return at once, as those of executors do. While a waker blocks, another
-/// thread serves the other futures after about 10 ms, for up to 64 wakers at a time. A task may be woken before the point
-/// is reached: once, and again if one of its polls coincides with that.
+/// Wakers run on the background thread and should return at once, as those of executors do. While a
+/// waker blocks, another thread serves the other futures after about 10 ms, for up to 64 wakers at
+/// a time. A task may be woken before the point is reached: once, and again if one of its polls
+/// coincides with that.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -81,15 +85,17 @@ enum State {
 }
 
 impl Event {
-    /// Returns a future that resolves when the event's most recent record has completed, or with the context's error if
-    /// it never will. Work that was enqueued after the record is not waited for. If the event is recorded again in the
-    /// meantime, the future waits for the new record. Nothing is enqueued.
+    /// Returns a future that resolves when the event's most recent record has completed, or with
+    /// the context's error if it never will. Work that was enqueued after the record is not waited
+    /// for. If the event is recorded again in the meantime, the future waits for the new record.
+    /// Nothing is enqueued.
     ///
-    /// Polls and the background thread query the event, at times that depend on the previous wait for it, as those of
-    /// [`Stream::completion`] do. After work of less than 2 ms that took as long as before, the future is as quick. Without a
-    /// previous wait, the end of the work is seen up to one eighth of its duration later, but at most 20 ms, and after longer
-    /// work up to 1/256 of it, but at most 5 ms, if the previous wait took as long. If it took longer, an early end is seen up
-    /// to half of the duration later. See [`Completion`].
+    /// Polls and the background thread query the event, at times that depend on the previous wait
+    /// for it, as those of [`Stream::completion`] do. After work of less than 2 ms that took as
+    /// long as before, the future is as quick. Without a previous wait, the end of the work is seen
+    /// up to one eighth of its duration later, but at most 20 ms, and after longer work up to 1/256
+    /// of it, but at most 5 ms, if the previous wait took as long. If it took longer, an early end
+    /// is seen up to half of the duration later. See [`Completion`].
     ///
     /// On an event that was last recorded in a capture, the future resolves to an argument error.
     ///
@@ -102,19 +108,21 @@ impl Event {
 }
 
 impl Stream {
-    /// Returns a future that resolves when all work currently enqueued on this stream is complete, or with the
-    /// context's error if it never will.
+    /// Returns a future that resolves when all work currently enqueued on this stream is complete,
+    /// or with the context's error if it never will.
     ///
-    /// Enqueues an event and a write to host memory, which delay later work by less than a microsecond. If the previous
-    /// wait on this stream took longer than 2 ms, if there was none, or if the device cannot write values in stream order,
-    /// also enqueues a small host function, for which later work on the stream waits a few microseconds.
-    /// [`Event::completion`] enqueues nothing. See [`Completion`].
+    /// Enqueues an event and a write to host memory, which delay later work by less than a
+    /// microsecond. If the previous wait on this stream took longer than 2 ms, if there was none,
+    /// or if the device cannot write values in stream order, also enqueues a small host function,
+    /// for which later work on the stream waits a few microseconds. [`Event::completion`] enqueues
+    /// nothing. See [`Completion`].
     ///
     /// On a stream that is being captured, the future resolves to an argument error.
     ///
-    /// CUDA: `cuStreamIsCapturing`, `cuStreamQuery`, `cuEventRecord`, `cuStreamWriteValue64_v2`, `cuLaunchHostFunc`,
-    /// `cuThreadExchangeStreamCaptureMode`; on first use `cuDeviceGetAttribute`, `cuMemHostRegister_v2`,
-    /// `cuMemHostGetDevicePointer_v2`, `cuEventCreate`.
+    /// CUDA: `cuStreamIsCapturing`, `cuStreamQuery`, `cuEventRecord`, `cuStreamWriteValue64_v2`,
+    /// `cuLaunchHostFunc`, `cuThreadExchangeStreamCaptureMode`; on first use
+    /// `cuDeviceGetAttribute`, `cuMemHostRegister_v2`, `cuMemHostGetDevicePointer_v2`,
+    /// `cuEventCreate`.
     #[doc(alias = "cuStreamQuery")]
     #[doc(alias = "cudaStreamQuery")]
     #[doc(alias = "cuStreamAddCallback")]
@@ -172,8 +180,9 @@ impl Completion {
 }
 
 impl Completion {
-    /// Sets the time for which each poll may spin on the calling thread, whatever the history of the stream and the
-    /// number of other futures. [`Duration::ZERO`] disables spinning. See [`Completion`] for the default.
+    /// Sets the time for which each poll may spin on the calling thread, whatever the history of
+    /// the stream and the number of other futures. [`Duration::ZERO`] disables spinning. See
+    /// [`Completion`] for the default.
     pub fn with_spin_limit(mut self, limit: Duration) -> Self {
         match &mut self.state {
             State::Known(_) => {}

@@ -31,12 +31,14 @@ use crate::{Device, Driver, Error, Result, Returned};
 
 /// A CUDA context. Clones are cheap and refer to the same context.
 ///
-/// One type represents every kind of context: the [primary](Device::primary_context) context, which is the default
-/// choice, [created](Device::create_context) and [green](Device::green_context) contexts, and those that [other
-/// code](Context::from_raw) created. Every object can be created in any of them.
+/// One type represents every kind of context: the [primary](Device::primary_context) context, which
+/// is the default choice, [created](Device::create_context) and [green](Device::green_context)
+/// contexts, and those that [other code](Context::from_raw) created. Every object can be created in
+/// any of them.
 ///
-/// Streams, events, modules and memory keep their context alive. A context need not be current to be used, and no
-/// operation changes the calling thread's current context, except those whose purpose it is.
+/// Streams, events, modules and memory keep their context alive. A context need not be current to
+/// be used, and no operation changes the calling thread's current context, except those whose
+/// purpose it is.
 ///
 /// # Threads
 ///
@@ -54,7 +56,8 @@ use crate::{Device, Driver, Error, Result, Returned};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// One thread can use any number of devices, each with its own context. None of them need be current:
+/// One thread can use any number of devices, each with its own context. None of them need be
+/// current:
 ///
 /// ```
 /// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new().with_devices(2))?;
@@ -87,11 +90,13 @@ pub struct Context {
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum ContextKind {
-    /// The primary context of the device, shared by all code in the process. Its retention is released.
+    /// The primary context of the device, shared by all code in the process. Its retention is
+    /// released.
     Primary,
     /// A context created in addition to the primary one. It is destroyed.
     Created,
-    /// A green context: a subset of the device's resources, used through the primary context. It is destroyed.
+    /// A green context: a subset of the device's resources, used through the primary context. It is
+    /// destroyed.
     Green,
     /// A context owned by other code. Nothing is done.
     Borrowed,
@@ -172,7 +177,8 @@ impl Context {
         }
     }
 
-    /// Returns the green-context handle if this is a green context. It is valid for as long as [`Context::as_raw`] is.
+    /// Returns the green-context handle if this is a green context. It is valid for as long as
+    /// [`Context::as_raw`] is.
     #[must_use]
     #[inline]
     pub fn green_raw(&self) -> Option<CUgreenCtx> {
@@ -182,8 +188,9 @@ impl Context {
         }
     }
 
-    /// Returns `true` if objects of `other` can be used in this context: both are the same context, or belong to the
-    /// primary context of the same device, as green contexts do. Makes no driver call.
+    /// Returns `true` if objects of `other` can be used in this context: both are the same context,
+    /// or belong to the primary context of the same device, as green contexts do. Makes no driver
+    /// call.
     #[must_use]
     #[inline]
     pub fn shares_objects_with(&self, other: &Self) -> bool {
@@ -201,7 +208,8 @@ impl Context {
         matches!(self.kind(), ContextKind::Primary | ContextKind::Green)
     }
 
-    /// Returns the raw handle. It is valid for as long as this context, or any object created from it, exists.
+    /// Returns the raw handle. It is valid for as long as this context, or any object created from
+    /// it, exists.
     #[must_use]
     #[inline]
     pub fn as_raw(&self) -> CUcontext {
@@ -224,8 +232,8 @@ impl Context {
         Ok(id)
     }
 
-    /// Returns the API version that the context was created with, such as 3020. It is not the driver version: it
-    /// changes only when contexts become incompatible.
+    /// Returns the API version that the context was created with, such as 3020. It is not the
+    /// driver version: it changes only when contexts become incompatible.
     ///
     /// CUDA: `cuCtxGetApiVersion`.
     ///
@@ -246,15 +254,15 @@ impl Context {
         Ok(version)
     }
 
-    /// Waits until all work in this context has completed. For a primary context, this includes the work of its green
-    /// contexts.
+    /// Waits until all work in this context has completed. For a primary context, this includes the
+    /// work of its green contexts.
     ///
     /// CUDA: `cuCtxSynchronize_v2`, and `cuCtxSynchronize` before CUDA 13.0.
     ///
     /// # Errors
     ///
-    /// The error of earlier work in the context, after the wait. An argument error, without a wait, while a [capture
-    /// scope](crate::Graph::capture) of the context is open.
+    /// The error of earlier work in the context, after the wait. An argument error, without a wait,
+    /// while a [capture scope](crate::Graph::capture) of the context is open.
     #[doc(alias = "cuCtxSynchronize")]
     #[doc(alias = "cudaDeviceSynchronize")]
     pub fn synchronize(&self) -> Result<()> {
@@ -292,25 +300,27 @@ impl Context {
 
     /// Runs `operation` with this context current on the calling thread.
     ///
-    /// The previously current context is restored when `operation` returns or panics. Nothing is pushed if this context
-    /// is already current.
+    /// The previously current context is restored when `operation` returns or panics. Nothing is
+    /// pushed if this context is already current.
     ///
     /// CUDA: `cuCtxGetCurrent`, `cuCtxPushCurrent_v2`, `cuCtxPopCurrent_v2`.
     ///
     /// # Errors
     ///
-    /// The error of `operation`, or an error returned by the driver if the context cannot be made current.
+    /// The error of `operation`, or an error returned by the driver if the context cannot be made
+    /// current.
     #[inline]
     pub fn entered<T>(&self, operation: impl FnOnce(&Driver) -> Result<T>) -> Result<T> {
         let _entered = Entered::new(self.driver(), self.as_raw())?;
         operation(self.driver())
     }
 
-    /// Makes this context current on the calling thread until the result is dropped, which restores the previously
-    /// current context. Unlike [`Context::entered`], it serves operations with an error type of their own.
+    /// Makes this context current on the calling thread until the result is dropped, which restores
+    /// the previously current context. Unlike [`Context::entered`], it serves operations with an
+    /// error type of their own.
     ///
-    /// Drop the results in the reverse order of their creation: each pops the top of the thread's stack, if it pushed a
-    /// context.
+    /// Drop the results in the reverse order of their creation: each pops the top of the thread's
+    /// stack, if it pushed a context.
     ///
     /// CUDA: `cuCtxGetCurrent`, `cuCtxPushCurrent_v2`, `cuCtxPopCurrent_v2`.
     ///
@@ -323,16 +333,17 @@ impl Context {
         Entered::inlined(self.driver(), self.as_raw())
     }
 
-    /// Ends this context and returns any error, instead of only reporting it as [`Drop`] does. A primary context is
-    /// released, a created or green context is destroyed, and a borrowed context is left alone. Destroying a context
-    /// waits for all of its work, and pops a created context that is current on the calling thread.
+    /// Ends this context and returns any error, instead of only reporting it as [`Drop`] does. A
+    /// primary context is released, a created or green context is destroyed, and a borrowed context
+    /// is left alone. Destroying a context waits for all of its work, and pops a created context
+    /// that is current on the calling thread.
     ///
     /// CUDA: `cuDevicePrimaryCtxRelease_v2`, `cuCtxDestroy_v2` or `cuGreenCtxDestroy`.
     ///
     /// # Errors
     ///
-    /// Returns the context to the caller if clones of it or objects created from it still exist, or if the driver call
-    /// fails.
+    /// Returns the context to the caller if clones of it or objects created from it still exist, or
+    /// if the driver call fails.
     #[doc(alias = "cuCtxDestroy")]
     #[doc(alias = "cuDevicePrimaryCtxRelease")]
     #[doc(alias = "cuGreenCtxDestroy")]
@@ -366,9 +377,11 @@ impl Shared {
             Owned::Primary => unsafe {
                 call!(driver, cuDevicePrimaryCtxRelease_v2(self.device.as_raw()))
             },
-            // SAFETY: the context is live and owned by this value, which does not use it again once it is destroyed.
+            // SAFETY: the context is live and owned by this value, which does not use it again once
+            // it is destroyed.
             Owned::Created => unsafe { call!(driver, cuCtxDestroy_v2(self.raw.raw())) },
-            // SAFETY: the context is live and owned by this value, which does not use it again once it is destroyed.
+            // SAFETY: the context is live and owned by this value, which does not use it again once
+            // it is destroyed.
             Owned::Green(green) => unsafe { call!(driver, cuGreenCtxDestroy(green.raw())) },
             Owned::Borrowed { .. } => Ok(()),
         }
@@ -385,7 +398,8 @@ impl AsRef<Driver> for Context {
     }
 }
 
-/// Returns an argument error of `operation`, which would invalidate captures, if one is in progress in `context`.
+/// Returns an argument error of `operation`, which would invalidate captures, if one is in progress
+/// in `context`.
 fn refuse_captures(context: &Context, operation: &'static str) -> Result<()> {
     if !context
         .driver()

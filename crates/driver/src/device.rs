@@ -29,8 +29,8 @@ use crate::{Driver, Error, Result};
 
 /// A CUDA device.
 ///
-/// A device consists of its handle and its driver. It is cheap to clone and holds no resources on the GPU. Work
-/// requires a [`Context`](crate::Context).
+/// A device consists of its handle and its driver. It is cheap to clone and holds no resources on
+/// the GPU. Work requires a [`Context`](crate::Context).
 #[derive(Clone)]
 pub struct Device {
     driver: Driver,
@@ -71,8 +71,8 @@ impl Device {
         })
     }
 
-    /// Creates a device from a handle obtained elsewhere. The handle is not checked: if it is invalid, calls that use
-    /// the device fail.
+    /// Creates a device from a handle obtained elsewhere. The handle is not checked: if it is
+    /// invalid, calls that use the device fail.
     #[must_use]
     pub fn from_raw(driver: &Driver, raw: CUdevice) -> Self {
         Self {
@@ -166,8 +166,9 @@ impl Device {
         Ok(bytes)
     }
 
-    /// Returns an attribute of the device. The value has a specific type if `attribute` is a [`DeviceAttribute`], and
-    /// is an `i32` if it is a [`CUdevice_attribute`](curium_sys::CUdevice_attribute).
+    /// Returns an attribute of the device. The value has a specific type if `attribute` is a
+    /// [`DeviceAttribute`], and is an `i32` if it is a
+    /// [`CUdevice_attribute`](curium_sys::CUdevice_attribute).
     ///
     /// CUDA: `cuDeviceGetAttribute`.
     ///
@@ -208,8 +209,9 @@ impl Device {
         })
     }
 
-    /// Returns `true` if a context can be limited to a number of multiprocessors, as the Multi-Process Service (MPS)
-    /// allows. See [`ContextOptions::with_multiprocessors`](crate::ContextOptions::with_multiprocessors).
+    /// Returns `true` if a context can be limited to a number of multiprocessors, as the
+    /// Multi-Process Service (MPS) allows. See
+    /// [`ContextOptions::with_multiprocessors`](crate::ContextOptions::with_multiprocessors).
     ///
     /// CUDA: `cuDeviceGetExecAffinitySupport`.
     ///
@@ -230,13 +232,15 @@ impl Device {
         Ok(supported != 0)
     }
 
-    /// Returns the maximum width of a 1D texture over linear memory, in elements with `channels` channels of `format`.
+    /// Returns the maximum width of a 1D texture over linear memory, in elements with `channels`
+    /// channels of `format`.
     ///
     /// CUDA: `cuDeviceGetTexture1DLinearMaxWidth`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` for a format, or a number of channels, that textures do not support.
+    /// `CUDA_ERROR_INVALID_VALUE` for a format, or a number of channels, that textures do not
+    /// support.
     #[doc(alias = "cuDeviceGetTexture1DLinearMaxWidth")]
     pub fn linear_texture_width(&self, format: CUarray_format, channels: u32) -> Result<usize> {
         let mut width = 0;

@@ -17,11 +17,12 @@ use crate::{Context, Device, Result, Stream};
 #[derive(Clone, Copy)]
 pub(crate) struct Description(CUdevResource);
 
-// SAFETY: the only pointer in a description is dereferenced by the driver alone, and the functions that read
-// descriptions may be called from any thread.
+// SAFETY: the only pointer in a description is dereferenced by the driver alone, and the functions
+// that read descriptions may be called from any thread.
 unsafe impl Send for Description {}
-// SAFETY: the only pointer in a description is dereferenced by the driver alone, and the functions that read
-// descriptions may be called from any thread; a description is never modified through a shared reference.
+// SAFETY: the only pointer in a description is dereferenced by the driver alone, and the functions
+// that read descriptions may be called from any thread; a description is never modified through a
+// shared reference.
 unsafe impl Sync for Description {}
 
 impl Description {

@@ -2,15 +2,18 @@
 //!
 //! Rules:
 //!
-//! 1. An entry is looked up by its whole key, which it contains, so equal digests of different keys cannot be confused.
-//! 2. An entry is used only if its length and checksum are valid. A damaged entry is removed and treated as missing.
-//! 3. An entry appears atomically: it is written under another name, synced to disk, and renamed. A process that dies
-//!    in between leaves a file that is never read and is removed later. Any number of processes may therefore share a
-//!    directory.
-//! 4. The directory is private, since code read from it is executed. A directory that other users can access is
-//!    refused, and so is a file that another user owns or may write. Programs of the same user could write into this
-//!    process anyway. On Windows, permissions are not checked.
-//! 5. Code has keys of its own. Entries that a program stores under its own keys are never loaded as code.
+//! 1. An entry is looked up by its whole key, which it contains, so equal digests of different keys
+//!    cannot be confused.
+//! 2. An entry is used only if its length and checksum are valid. A damaged entry is removed and
+//!    treated as missing.
+//! 3. An entry appears atomically: it is written under another name, synced to disk, and renamed. A
+//!    process that dies in between leaves a file that is never read and is removed later. Any
+//!    number of processes may therefore share a directory.
+//! 4. The directory is private, since code read from it is executed. A directory that other users
+//!    can access is refused, and so is a file that another user owns or may write. Programs of the
+//!    same user could write into this process anyway. On Windows, permissions are not checked.
+//! 5. Code has keys of its own. Entries that a program stores under its own keys are never loaded
+//!    as code.
 //! 6. If the total size exceeds the limit, the least recently used entries are removed.
 
 pub(crate) mod compile;
@@ -31,11 +34,12 @@ pub use self::key::CacheKey;
 
 use crate::{Error, Result, emit_event};
 
-/// A directory of results that are expensive to compute, such as compiled code, for later runs of any program.
+/// A directory of results that are expensive to compute, such as compiled code, for later runs of
+/// any program.
 ///
 /// Nothing is cached unless a program requests it, for example with
-/// [`Library::from_ptx_cached`](crate::Library::from_ptx_cached). A failure to read or write an entry does not fail an
-/// operation that can proceed without it.
+/// [`Library::from_ptx_cached`](crate::Library::from_ptx_cached). A failure to read or write an
+/// entry does not fail an operation that can proceed without it.
 ///
 /// ```
 /// use curium_driver::{CacheKey, DiskCache};
@@ -84,12 +88,13 @@ impl DiskCache {
     /// The default size limit of a cache: 1 GiB. See [`DiskCache::with_limit`].
     pub const DEFAULT_LIMIT: u64 = 1 << 30;
 
-    /// Opens the cache in `folder`, creating the directory for this user alone if it does not exist.
+    /// Opens the cache in `folder`, creating the directory for this user alone if it does not
+    /// exist.
     ///
     /// # Errors
     ///
-    /// An argument error with the path if the directory cannot be created or read, belongs to another user, or is
-    /// accessible to other users.
+    /// An argument error with the path if the directory cannot be created or read, belongs to
+    /// another user, or is accessible to other users.
     pub fn open(folder: impl AsRef<Path>) -> Result<Self> {
         let folder = folder.as_ref();
         folder::make_private(folder).map_err(|error| refuse("DiskCache::open", folder, &error))?;
@@ -99,13 +104,13 @@ impl DiskCache {
         })
     }
 
-    /// Opens the cache shared by this user's programs: in `CURIUM_CACHE_PATH` if set, otherwise in `curium` in the
-    /// user's cache directory.
+    /// Opens the cache shared by this user's programs: in `CURIUM_CACHE_PATH` if set, otherwise in
+    /// `curium` in the user's cache directory.
     ///
     /// # Errors
     ///
-    /// As for [`DiskCache::open`]. An argument error if the system has no cache directory. An argument error in a
-    /// set-uid program, because the user that runs it controls its environment.
+    /// As for [`DiskCache::open`]. An argument error if the system has no cache directory. An
+    /// argument error in a set-uid program, because the user that runs it controls its environment.
     pub fn for_user() -> Result<Self> {
         if has_raised_privileges() {
             let problem = "set-uid programs ignore the environment; use `DiskCache::open`";
@@ -162,7 +167,8 @@ impl DiskCache {
         }
     }
 
-    /// Stores `contents` under `key`, replacing the previous contents. Contents larger than the limit are not stored.
+    /// Stores `contents` under `key`, replacing the previous contents. Contents larger than the
+    /// limit are not stored.
     ///
     /// Waits until they are on disk.
     ///
@@ -191,8 +197,8 @@ impl DiskCache {
         remove(&path).map_err(|error| refuse("DiskCache::remove", &path, &error))
     }
 
-    /// Removes all entries, and unfinished files of processes that have died. Other files in the directory are left
-    /// alone.
+    /// Removes all entries, and unfinished files of processes that have died. Other files in the
+    /// directory are left alone.
     ///
     /// # Errors
     ///
@@ -243,8 +249,9 @@ impl DiskCache {
         folder::sync(&self.folder)
     }
 
-    /// Creates a file for a new entry. An existing file belongs to another writer, dead or alive: process identifiers
-    /// are unique only within a container, so a name that contains one may be taken.
+    /// Creates a file for a new entry. An existing file belongs to another writer, dead or alive:
+    /// process identifiers are unique only within a container, so a name that contains one may be
+    /// taken.
     fn unfinished_file(&self) -> io::Result<(PathBuf, File)> {
         static LAST: AtomicU64 = AtomicU64::new(0);
         loop {
@@ -269,11 +276,13 @@ impl DiskCache {
         Ok(())
     }
 
-    /// Removes the least recently used entries that exceed the limit, and abandoned files of other processes.
+    /// Removes the least recently used entries that exceed the limit, and abandoned files of other
+    /// processes.
     fn shrink(&self) -> io::Result<()> {
         self.remove_abandoned()?;
         let mut entries = self.files(EXTENSION)?;
-        // From the most recently used one on: the total of the first entries up to the limit remains.
+        // From the most recently used one on: the total of the first entries up to the limit
+        // remains.
         entries.sort_by_key(|file| std::cmp::Reverse(file.used));
         let mut total = 0_u64;
         for file in entries {
@@ -285,7 +294,8 @@ impl DiskCache {
         Ok(())
     }
 
-    /// Returns the files in the directory with this extension. A file that disappears in the meantime is skipped.
+    /// Returns the files in the directory with this extension. A file that disappears in the
+    /// meantime is skipped.
     fn files(&self, extension: &str) -> io::Result<Vec<CacheFile>> {
         let mut files = Vec::new();
         for file in fs::read_dir(&self.folder)? {
@@ -304,7 +314,8 @@ impl DiskCache {
     }
 }
 
-/// Marks the entry as used now, by its modification time. If that fails, the entry is evicted earlier.
+/// Marks the entry as used now, by its modification time. If that fails, the entry is evicted
+/// earlier.
 fn mark_used(path: &Path) {
     let _ = File::options()
         .append(true)

@@ -11,15 +11,16 @@ use crate::call;
 use crate::{Driver, Error, Result};
 
 impl Driver {
-    /// Loads and initializes the driver of this machine. Later calls return the same driver. See [`Api::load`] for the
-    /// search order.
+    /// Loads and initializes the driver of this machine. Later calls return the same driver. See
+    /// [`Api::load`] for the search order.
     ///
     /// CUDA: `cuInit`.
     ///
     /// # Errors
     ///
-    /// [`Error::Load`] lists the paths that were tried. The error of `cuInit` reports why the driver does not work,
-    /// such as `CUDA_ERROR_NO_DEVICE`. The next call after a failure tries again.
+    /// [`Error::Load`] lists the paths that were tried. The error of `cuInit` reports why the
+    /// driver does not work, such as `CUDA_ERROR_NO_DEVICE`. The next call after a failure tries
+    /// again.
     #[doc(alias = "cuInit")]
     #[doc(alias = "cudaInitDevice")]
     #[inline]
@@ -49,8 +50,8 @@ impl Driver {
         Self::initialized(api, None)
     }
 
-    /// Initializes a driver provided by this process, such as the simulator, which is kept until the last handle of
-    /// this driver is dropped.
+    /// Initializes a driver provided by this process, such as the simulator, which is kept until
+    /// the last handle of this driver is dropped.
     ///
     /// ```
     /// use curium_driver::Driver;
@@ -73,8 +74,8 @@ impl Driver {
     ///
     /// # Safety
     ///
-    /// The functions in `api` implement the CUDA functions that they are named after, and stay callable for as long as
-    /// this driver, a clone of it or any object created from it exists.
+    /// The functions in `api` implement the CUDA functions that they are named after, and stay
+    /// callable for as long as this driver, a clone of it or any object created from it exists.
     ///
     /// # Errors
     ///
@@ -84,13 +85,13 @@ impl Driver {
         Self::initialized(api, None)
     }
 
-    /// Initializes a driver like [`Driver::from_api`], and keeps `owner` until the last handle of this driver is
-    /// dropped.
+    /// Initializes a driver like [`Driver::from_api`], and keeps `owner` until the last handle of
+    /// this driver is dropped.
     ///
     /// # Safety
     ///
-    /// The functions in `api` implement the CUDA functions that they are named after, and stay callable for as long as
-    /// `owner` exists.
+    /// The functions in `api` implement the CUDA functions that they are named after, and stay
+    /// callable for as long as `owner` exists.
     ///
     /// # Errors
     ///
@@ -116,7 +117,8 @@ impl Driver {
         Ok(usize::try_from(count).unwrap_or_default())
     }
 
-    /// Returns an error of `operation` unless `other` is this driver. A handle of one driver is meaningless to another.
+    /// Returns an error of `operation` unless `other` is this driver. A handle of one driver is
+    /// meaningless to another.
     ///
     /// # Errors
     ///

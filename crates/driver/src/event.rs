@@ -62,7 +62,8 @@ bitflags! {
         const BLOCKING_SYNC = CUevent_flags::CU_EVENT_BLOCKING_SYNC.0;
         /// The event records no timestamp, which makes it cheaper.
         const DISABLE_TIMING = CUevent_flags::CU_EVENT_DISABLE_TIMING.0;
-        /// Other processes may open the event: `IpcEventHandle` of `curium-interop`. Requires [`EventFlags::DISABLE_TIMING`].
+        /// Other processes may open the event: `IpcEventHandle` of `curium-interop`. Requires
+        /// [`EventFlags::DISABLE_TIMING`].
         const INTERPROCESS = CUevent_flags::CU_EVENT_INTERPROCESS.0;
         /// Flags defined by newer drivers.
         const _ = !0;
@@ -73,8 +74,8 @@ bitflags! {
     /// Flags for recording an event.
     #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
     pub struct RecordFlags: u32 {
-        /// In a capture, the event is recorded by the graph for work outside the graph, instead of becoming a
-        /// dependency inside it.
+        /// In a capture, the event is recorded by the graph for work outside the graph, instead of
+        /// becoming a dependency inside it.
         const EXTERNAL = CUevent_record_flags::CU_EVENT_RECORD_EXTERNAL.0;
         /// Flags defined by newer drivers.
         const _ = !0;
@@ -98,7 +99,8 @@ impl Event {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` for [`EventFlags::INTERPROCESS`] without [`EventFlags::DISABLE_TIMING`].
+    /// `CUDA_ERROR_INVALID_VALUE` for [`EventFlags::INTERPROCESS`] without
+    /// [`EventFlags::DISABLE_TIMING`].
     #[doc(alias = "cuEventCreate")]
     #[doc(alias = "cudaEventCreate")]
     #[doc(alias = "cudaEventCreateWithFlags")]
@@ -174,9 +176,9 @@ impl Event {
     ///
     /// # Errors
     ///
-    /// The error of earlier asynchronous work in the context, after the wait. An argument error if the event was last
-    /// recorded in a [capture scope](crate::Graph::capture), where it is a point in a graph and not in time, and within
-    /// a capture closure.
+    /// The error of earlier asynchronous work in the context, after the wait. An argument error if
+    /// the event was last recorded in a [capture scope](crate::Graph::capture), where it is a point
+    /// in a graph and not in time, and within a capture closure.
     #[doc(alias = "cuEventSynchronize")]
     #[doc(alias = "cudaEventSynchronize")]
     #[inline]
@@ -187,15 +189,15 @@ impl Event {
         unsafe { call!(self.driver(), cuEventSynchronize(self.as_raw())) }
     }
 
-    /// Returns the time from `begin` to this event in milliseconds; negative if this event completed first. Both must
-    /// have completed. The resolution is about 0.5 µs.
+    /// Returns the time from `begin` to this event in milliseconds; negative if this event
+    /// completed first. Both must have completed. The resolution is about 0.5 µs.
     ///
     /// CUDA: `cuEventElapsedTime_v2`, and `cuEventElapsedTime` before CUDA 12.8.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_NOT_READY` if an event has not completed; `CUDA_ERROR_INVALID_HANDLE` if an event was never
-    /// recorded, has timing disabled or belongs to another context.
+    /// `CUDA_ERROR_NOT_READY` if an event has not completed; `CUDA_ERROR_INVALID_HANDLE` if an
+    /// event was never recorded, has timing disabled or belongs to another context.
     #[doc(alias = "cuEventElapsedTime")]
     #[doc(alias = "cudaEventElapsedTime")]
     #[inline]
@@ -227,7 +229,8 @@ impl Event {
         Ok(milliseconds)
     }
 
-    /// Returns the time from `begin` to this event; zero if this event completed first. Both must have completed.
+    /// Returns the time from `begin` to this event; zero if this event completed first. Both must
+    /// have completed.
     ///
     /// CUDA: `cuEventElapsedTime_v2`, and `cuEventElapsedTime` before CUDA 12.8.
     ///
@@ -240,8 +243,8 @@ impl Event {
         Ok(Duration::try_from_secs_f64(milliseconds / 1e3).unwrap_or_default())
     }
 
-    /// Destroys the event and returns any error, instead of only reporting it as [`Drop`] does. A pending record still
-    /// completes.
+    /// Destroys the event and returns any error, instead of only reporting it as [`Drop`] does. A
+    /// pending record still completes.
     ///
     /// CUDA: `cuEventDestroy_v2`.
     ///
@@ -310,7 +313,8 @@ impl Event {
 
 impl Shared {
     fn destroy(&mut self) -> Result<()> {
-        // SAFETY: the event is live, no other owner has its handle, and it is not used again once it is destroyed.
+        // SAFETY: the event is live, no other owner has its handle, and it is not used again once
+        // it is destroyed.
         unsafe { call!(self.context.driver(), cuEventDestroy_v2(self.raw.raw())) }.map_err(
             |error| error.about_handle("event", self.raw.raw(), self.context.device().as_raw()),
         )?;

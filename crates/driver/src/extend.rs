@@ -1,41 +1,50 @@
 //! Building blocks for crates that extend this one.
 //!
-//! `curium-memory`, `curium-nvrtc`, `curium-interop`, `curium-diagnostics` and the crates of NVIDIA's libraries use the items
-//! of this module and the following methods to call the driver, create errors and release handles:
+//! `curium-memory`, `curium-nvrtc`, `curium-interop`, `curium-diagnostics` and the crates of
+//! NVIDIA's libraries use the items of this module and the following methods to call the driver,
+//! create errors and release handles:
 //!
-//! - Calls: [`call!`](crate::call) calls a driver function. [`Context::entered`](crate::Context::entered) or
-//!   [`Context::enter`](crate::Context::enter) makes a context current for the call.
-//! - Errors: [`Error::argument`](crate::Error::argument) rejects an argument. [`Error::about`](crate::Error::about),
-//!   [`Error::advised`](crate::Error::advised) and [`Error::during`](crate::Error::during) add details to an error.
-//!   [`declare_library_error!`](crate::declare_library_error) declares the error type of a library's crate.
-//! - Ownership: [`Driver::check_same`](crate::Driver::check_same) rejects a handle of another driver.
-//!   [`Context::attached`](crate::Context::attached) and [`Stream::attached`](crate::Stream::attached) keep a value for as long as a context
-//!   or a stream lives. A [`Handle`] is a raw
-//!   handle of the driver that threads may share.
-//! - Streams: [`Stream::enqueue`](crate::Stream::enqueue) begins an operation, which is the gate to the stream: see rule 1.
-//!   [`Stream::record_pooled_event`](crate::Stream::record_pooled_event) marks a point in a stream, and
-//!   [`Stream::downgrade`](crate::Stream::downgrade) refers to a stream without keeping it alive.
-//! - Callbacks: [`Callbacks`] keeps the closures that the driver calls back. [`observe_calls`](crate::observe_calls) observes
-//!   driver calls; [`Microseconds`] and [`thread_number`] are the times and the thread numbers of a trace.
-//! - Memory: [`hazard`](crate::hazard) orders the accesses of an operation to an allocation across streams.
+//! - Calls: [`call!`](crate::call) calls a driver function.
+//!   [`Context::entered`](crate::Context::entered) or [`Context::enter`](crate::Context::enter)
+//!   makes a context current for the call.
+//! - Errors: [`Error::argument`](crate::Error::argument) rejects an argument.
+//!   [`Error::about`](crate::Error::about), [`Error::advised`](crate::Error::advised) and
+//!   [`Error::during`](crate::Error::during) add details to an error.
+//!   [`declare_library_error!`](crate::declare_library_error) declares the error type of a
+//!   library's crate.
+//! - Ownership: [`Driver::check_same`](crate::Driver::check_same) rejects a handle of another
+//!   driver. [`Context::attached`](crate::Context::attached) and
+//!   [`Stream::attached`](crate::Stream::attached) keep a value for as long as a context or a
+//!   stream lives. A [`Handle`] is a raw handle of the driver that threads may share.
+//! - Streams: [`Stream::enqueue`](crate::Stream::enqueue) begins an operation, which is the gate to
+//!   the stream: see rule 1. [`Stream::record_pooled_event`](crate::Stream::record_pooled_event)
+//!   marks a point in a stream, and [`Stream::downgrade`](crate::Stream::downgrade) refers to a
+//!   stream without keeping it alive.
+//! - Callbacks: [`Callbacks`] keeps the closures that the driver calls back.
+//!   [`observe_calls`](crate::observe_calls) observes driver calls; [`Microseconds`] and
+//!   [`thread_number`] are the times and the thread numbers of a trace.
+//! - Memory: [`hazard`](crate::hazard) orders the accesses of an operation to an allocation across
+//!   streams.
 //!
 //! # Rules
 //!
-//! 1. Work is enqueued through an [`Operation`](crate::hazard::Operation), which has checked what the thread and the stream
-//!    capture, and alone gives the handle of the stream. [`Stream::enqueue`](crate::Stream::enqueue) begins one that a graph
-//!    can contain, [`Stream::enqueue_uncaptured`](crate::Stream::enqueue_uncaptured) and
+//! 1. Work is enqueued through an [`Operation`](crate::hazard::Operation), which has checked what
+//!    the thread and the stream capture, and alone gives the handle of the stream.
+//!    [`Stream::enqueue`](crate::Stream::enqueue) begins one that a graph can contain,
+//!    [`Stream::enqueue_uncaptured`](crate::Stream::enqueue_uncaptured) and
 //!    [`Stream::enqueue_now`](crate::Stream::enqueue_now) one that no graph can contain, and
-//!    [`Stream::enqueue_release`](crate::Stream::enqueue_release) one of a destructor. A handle for anything else than
-//!    enqueued work, such as a query, comes from [`AsRawStream`](crate::AsRawStream). A wait on the host calls
-//!    [`refuse_wait`].
-//! 2. A `Drop` that calls the driver does so within [`release`], [`release_handle`] or [`dropping`], which permit it to
-//!    wait on the host within a capture closure. Enqueuing work that the graph would miss remains an error there.
-//! 3. Memory is freed only after a successful wait for the work that uses it. Otherwise it is passed to [`leak`].
-//!    Memory that is borrowed cannot be leaked: the wait is [`until_done`], and another call that ends its use is
-//!    repeated with [`retry_or_abort`].
-//! 4. User code, such as a callback, runs within [`contain`], and never while a lock is held, except for an
-//!    [`Exclusive`]. A waker is held by a [`TaskWaker`]. The body of an `extern "C"` function is a
-//!    [`contain_callback`]. Events of `tracing` are emitted by `emit_event!`.
+//!    [`Stream::enqueue_release`](crate::Stream::enqueue_release) one of a destructor. A handle for
+//!    anything else than enqueued work, such as a query, comes from
+//!    [`AsRawStream`](crate::AsRawStream). A wait on the host calls [`refuse_wait`].
+//! 2. A `Drop` that calls the driver does so within [`release`], [`release_handle`] or
+//!    [`dropping`], which permit it to wait on the host within a capture closure. Enqueuing work
+//!    that the graph would miss remains an error there.
+//! 3. Memory is freed only after a successful wait for the work that uses it. Otherwise it is
+//!    passed to [`leak`]. Memory that is borrowed cannot be leaked: the wait is [`until_done`], and
+//!    another call that ends its use is repeated with [`retry_or_abort`].
+//! 4. User code, such as a callback, runs within [`contain`], and never while a lock is held,
+//!    except for an [`Exclusive`]. A waker is held by a [`TaskWaker`]. The body of an `extern "C"`
+//!    function is a [`contain_callback`]. Events of `tracing` are emitted by `emit_event!`.
 
 pub use crate::base::call_trace::{Microseconds, thread_number};
 pub use crate::base::callback::{CallbackNumber, Callbacks};

@@ -10,9 +10,11 @@ use crate::hazard::Operation;
 use crate::kernel::Owner;
 use crate::{DevicePointer, Driver, Error, Result, Stream};
 
-/// A `__device__`, `__constant__` or `__managed__` variable of loaded code: one `T`, or an array of `T`.
+/// A `__device__`, `__constant__` or `__managed__` variable of loaded code: one `T`, or an array of
+/// `T`.
 ///
-/// It keeps the code loaded. Kernels may use the variable at any time, so reading and writing it is `unsafe`.
+/// It keeps the code loaded. Kernels may use the variable at any time, so reading and writing it is
+/// `unsafe`.
 ///
 /// ```no_run
 /// # fn example(module: curium_driver::Module, stream: curium_driver::Stream) -> Result<(), curium_driver::Error> {
@@ -29,7 +31,8 @@ pub struct Global<T> {
 }
 
 impl<T> Global<T> {
-    /// Creates the variable `name` of `owner` at `address`, if its size in bytes is a multiple of the size of `T`.
+    /// Creates the variable `name` of `owner` at `address`, if its size in bytes is a multiple of
+    /// the size of `T`.
     pub(crate) fn checked(
         operation: &'static str,
         owner: Owner,
@@ -86,8 +89,8 @@ impl<T> Global<T> {
         self.owner.driver()
     }
 
-    /// Copies `source`, which must have the same number of elements, to the variable on `stream`, and waits until the
-    /// copy has completed.
+    /// Copies `source`, which must have the same number of elements, to the variable on `stream`,
+    /// and waits until the copy has completed.
     ///
     /// CUDA: `cuMemcpyHtoDAsync_v2`, `cuStreamSynchronize`.
     ///
@@ -107,8 +110,9 @@ impl<T> Global<T> {
         let to = self.pointer.as_raw();
         let from = source.as_ptr().cast::<c_void>();
         let bytes = self.byte_len();
-        // SAFETY: both sides have this many bytes; the variable stays loaded and `source` borrowed until the stream has
-        // been synchronized below, and the caller guarantees that no other code uses the variable.
+        // SAFETY: both sides have this many bytes; the variable stays loaded and `source` borrowed
+        // until the stream has been synchronized below, and the caller guarantees that no other
+        // code uses the variable.
         let result = unsafe {
             call!(
                 operation.driver(),
@@ -119,8 +123,8 @@ impl<T> Global<T> {
         stream.synchronize()
     }
 
-    /// Copies the variable on `stream` to `target`, which must have the same number of elements, and waits until the
-    /// copy has completed.
+    /// Copies the variable on `stream` to `target`, which must have the same number of elements,
+    /// and waits until the copy has completed.
     ///
     /// CUDA: `cuMemcpyDtoHAsync_v2`, `cuStreamSynchronize`.
     ///
@@ -131,7 +135,8 @@ impl<T> Global<T> {
     ///
     /// # Errors
     ///
-    /// An argument error if the lengths differ; the error of earlier asynchronous work in the context.
+    /// An argument error if the lengths differ; the error of earlier asynchronous work in the
+    /// context.
     pub unsafe fn read(&self, stream: &Stream, target: &mut [T]) -> Result<()>
     where
         T: Copy,
@@ -140,8 +145,9 @@ impl<T> Global<T> {
         let to = target.as_mut_ptr().cast::<c_void>();
         let from = self.pointer.as_raw();
         let bytes = self.byte_len();
-        // SAFETY: both sides have this many bytes; the variable stays loaded and `target` borrowed until the stream has
-        // been synchronized below, and the caller is responsible for the values.
+        // SAFETY: both sides have this many bytes; the variable stays loaded and `target` borrowed
+        // until the stream has been synchronized below, and the caller is responsible for the
+        // values.
         let result = unsafe {
             call!(
                 operation.driver(),

@@ -50,12 +50,13 @@ use self::tree::{ROOT, Tree};
 use crate::call;
 use crate::{Context, Driver, Error, Result, Returned};
 
-/// A CUDA graph: nodes of work and the dependencies between them. [`Graph::instantiate`] creates an executable graph
-/// from it.
+/// A CUDA graph: nodes of work and the dependencies between them. [`Graph::instantiate`] creates an
+/// executable graph from it.
 ///
-/// A graph keeps the objects that its nodes use alive: kernels with their code, events and closures. An executable
-/// graph keeps those of the graph that it was instantiated from, so it can be launched after the graph is dropped.
-/// Memory is not kept alive: the caller that adds a node is responsible for the memory it uses.
+/// A graph keeps the objects that its nodes use alive: kernels with their code, events and
+/// closures. An executable graph keeps those of the graph that it was instantiated from, so it can
+/// be launched after the graph is dropped. Memory is not kept alive: the caller that adds a node is
+/// responsible for the memory it uses.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -101,7 +102,8 @@ struct NewNode {
 impl NewNode {
     /// Returns the node that was added, or null.
     fn created(&self) -> CUgraphNode {
-        // SAFETY: `Tree::add_with` passes this value, with its output pointer, to the closure that calls this.
+        // SAFETY: `Tree::add_with` passes this value, with its output pointer, to the closure that
+        // calls this.
         unsafe { *self.node }
     }
 }
@@ -119,19 +121,20 @@ impl Graph {
         Self::owning(context, raw, ResourceSet::default())
     }
 
-    /// Returns the raw handle and transfers ownership to the caller. The objects that the nodes use are no longer kept
-    /// alive.
+    /// Returns the raw handle and transfers ownership to the caller. The objects that the nodes use
+    /// are no longer kept alive.
     ///
     /// # Errors
     ///
-    /// Returns the graph to the caller if it is a child of another graph, or if executable graphs or child graphs of it
-    /// still exist.
+    /// Returns the graph to the caller if it is a child of another graph, or if executable graphs
+    /// or child graphs of it still exist.
     pub fn into_raw(self) -> Result<CUgraph, Returned<Self>> {
         self.unshare("Graph::into_raw")
             .map(|mut tree| tree.release_raw())
     }
 
-    /// Returns the raw handle. It is valid for as long as this graph exists; a child graph is destroyed with its node.
+    /// Returns the raw handle. It is valid for as long as this graph exists; a child graph is
+    /// destroyed with its node.
     ///
     /// # Errors
     ///
@@ -152,7 +155,8 @@ impl Graph {
         self.tree.context().driver()
     }
 
-    /// Adds an empty node that depends on the nodes in `after`. It serves as a dependency of further nodes.
+    /// Adds an empty node that depends on the nodes in `after`. It serves as a dependency of
+    /// further nodes.
     ///
     /// CUDA: `cuGraphAddEmptyNode`.
     ///
@@ -176,8 +180,8 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// Returns the graph to the caller if it is a child of another graph, if executable graphs or child graphs of it
-    /// still exist, or if the driver call fails.
+    /// Returns the graph to the caller if it is a child of another graph, if executable graphs or
+    /// child graphs of it still exist, or if the driver call fails.
     #[doc(alias = "cuGraphDestroy")]
     #[doc(alias = "cudaGraphDestroy")]
     pub fn close(self) -> Result<(), Returned<Self>> {

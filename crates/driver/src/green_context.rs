@@ -81,11 +81,13 @@ impl GreenContextOptions {
 }
 
 impl Device {
-    /// Creates a green context, which uses a subset of this device's multiprocessors. It is not made current.
+    /// Creates a green context, which uses a subset of this device's multiprocessors. It is not
+    /// made current.
     ///
-    /// It is part of the primary context, which it retains, and shares the primary context's memory and modules. Work
-    /// on its streams uses its multiprocessors only. Green contexts with disjoint multiprocessors do not compete for
-    /// multiprocessors, but CUDA does not guarantee that their kernels run concurrently.
+    /// It is part of the primary context, which it retains, and shares the primary context's memory
+    /// and modules. Work on its streams uses its multiprocessors only. Green contexts with disjoint
+    /// multiprocessors do not compete for multiprocessors, but CUDA does not guarantee that their
+    /// kernels run concurrently.
     ///
     /// ```no_run
     /// use curium_driver::{Device, GreenContextOptions, SplitFlags};
@@ -101,12 +103,13 @@ impl Device {
     /// # Ok::<(), curium_driver::Error>(())
     /// ```
     ///
-    /// Requires CUDA 12.4. CUDA: `cuDevResourceGenerateDesc`, `cuGreenCtxCreate`, `cuCtxFromGreenCtx`.
+    /// Requires CUDA 12.4. CUDA: `cuDevResourceGenerateDesc`, `cuGreenCtxCreate`,
+    /// `cuCtxFromGreenCtx`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION` for resources that cannot be combined, an argument error for those
-    /// of another device or driver.
+    /// `CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION` for resources that cannot be combined, an
+    /// argument error for those of another device or driver.
     #[doc(alias = "cuGreenCtxCreate")]
     #[doc(alias = "cuDevResourceGenerateDesc")]
     pub fn green_context(&self, options: GreenContextOptions) -> Result<Context> {
@@ -136,8 +139,8 @@ impl Device {
 }
 
 impl Context {
-    /// Returns an identifier that is unique in this process, even after the context is destroyed. `None` if this is not
-    /// a green context.
+    /// Returns an identifier that is unique in this process, even after the context is destroyed.
+    /// `None` if this is not a green context.
     ///
     /// Requires CUDA 12.9. CUDA: `cuGreenCtxGetId`.
     ///
@@ -208,7 +211,8 @@ fn describe(driver: &Driver, resources: &[(Description, Device)]) -> Result<CUde
     let count = u32::try_from(resources.len()).unwrap_or(u32::MAX);
     let mut description = ptr::null_mut();
     let first = resources.as_mut_ptr();
-    // SAFETY: `description` is valid for writes, and there are `count` resources, at least one, which outlive the call.
+    // SAFETY: `description` is valid for writes, and there are `count` resources, at least one,
+    // which outlive the call.
     unsafe {
         call!(driver, cuDevResourceGenerateDesc(&raw mut description, first, count) creates description)
     }?;

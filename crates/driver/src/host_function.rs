@@ -19,7 +19,8 @@ use crate::completion::timeout::{Subject, Timeout};
 use crate::completion::watch::{self, Pace, Waiter};
 use crate::{Error, Event, PooledEvent, Result, Stream, emit_event};
 
-/// A future that resolves to the result of a [host function](Stream::launch_host_function). Any executor can poll it.
+/// A future that resolves to the result of a [host function](Stream::launch_host_function). Any
+/// executor can poll it.
 ///
 /// Dropping it does not cancel the function; its result is then dropped.
 #[must_use = "a panic or an error of the function is returned when this is awaited"]
@@ -56,16 +57,19 @@ enum Stage<T> {
 }
 
 impl Stream {
-    /// Enqueues a host function. It runs after all work currently enqueued, and later work on the stream waits for it.
+    /// Enqueues a host function. It runs after all work currently enqueued, and later work on the
+    /// stream waits for it.
     ///
-    /// The function runs on a driver thread that serves other host functions too, so it should be short. **It must not
-    /// use this crate, nor own objects of this crate that it would drop:** every driver call in it fails, and a wait
-    /// never returns. An object that is dropped there is leaked, and the failure is reported; an executable graph is
-    /// destroyed on another thread. To continue on the device afterwards, `await` the result, or send a message to a
-    /// thread of your own.
+    /// The function runs on a driver thread that serves other host functions too, so it should be
+    /// short. **It must not use this crate, nor own objects of this crate that it would drop:**
+    /// every driver call in it fails, and a wait never returns. An object that is dropped there is
+    /// leaked, and the failure is reported; an executable graph is destroyed on another thread. To
+    /// continue on the device afterwards, `await` the result, or send a message to a thread of your
+    /// own.
     ///
-    /// If the context fails first, the function never runs: it is dropped, and the future resolves to the error of the
-    /// context. A panic of the function is caught, reported to `tracing`, and returned as an error.
+    /// If the context fails first, the function never runs: it is dropped, and the future resolves
+    /// to the error of the context. A panic of the function is caught, reported to `tracing`, and
+    /// returned as an error.
     ///
     /// ```
     /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -82,8 +86,9 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// An argument error if the stream is being captured, since a graph could run the function more than once; use
-    /// `CaptureScope::add_host` for functions that allow it. The function is then dropped.
+    /// An argument error if the stream is being captured, since a graph could run the function more
+    /// than once; use `CaptureScope::add_host` for functions that allow it. The function is then
+    /// dropped.
     #[doc(alias = "cuLaunchHostFunc")]
     #[doc(alias = "cudaLaunchHostFunc")]
     #[doc(alias = "cuStreamAddCallback")]
@@ -96,8 +101,8 @@ impl Stream {
         self.launch_host_function_as("Stream::launch_host_function", function, None)
     }
 
-    /// Enqueues a host function like [`Stream::launch_host_function`], and selects how the driver's thread waits to run
-    /// it.
+    /// Enqueues a host function like [`Stream::launch_host_function`], and selects how the driver's
+    /// thread waits to run it.
     ///
     /// Requires CUDA 13.1. CUDA: `cuLaunchHostFunc_v2`.
     ///
@@ -153,8 +158,8 @@ impl Stream {
 }
 
 impl<T> HostFunction<T> {
-    /// Returns a future that resolves like this one, or to [`Error::Timeout`] once `limit` has passed from this call. The
-    /// function still runs.
+    /// Returns a future that resolves like this one, or to [`Error::Timeout`] once `limit` has
+    /// passed from this call. The function still runs.
     pub fn timeout(self, limit: Duration) -> Timeout<Self> {
         Timeout::new(self, limit)
     }

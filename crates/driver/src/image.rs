@@ -1,8 +1,8 @@
 //! Images: code in a form that the driver loads.
 //!
-//! PTX is text, which the driver parses: it is safe to load. Binary code is not: the driver trusts its tables and
-//! crashes if they are wrong, and no check here can exclude that. An image of binary code is therefore produced by a
-//! compiler in this process or by `unsafe` code.
+//! PTX is text, which the driver parses: it is safe to load. Binary code is not: the driver trusts
+//! its tables and crashes if they are wrong, and no check here can exclude that. An image of binary
+//! code is therefore produced by a compiler in this process or by `unsafe` code.
 
 pub(crate) mod declared;
 
@@ -18,15 +18,16 @@ use crate::{Error, Result};
 
 /// Code that can be loaded: PTX text, a cubin, a fatbin or Tile IR.
 ///
-/// It is loaded as a [`Module`](crate::Module) or a [`Library`](crate::Library), or, except for Tile IR, linked with a
-/// [`Linker`](crate::Linker).
+/// It is loaded as a [`Module`](crate::Module) or a [`Library`](crate::Library), or, except for
+/// Tile IR, linked with a [`Linker`](crate::Linker).
 ///
-/// PTX text is safe to load. Binary code is not: the driver trusts its tables, and a damaged cubin crashes the process.
-/// Images of binary code are therefore created
+/// PTX text is safe to load. Binary code is not: the driver trusts its tables, and a damaged cubin
+/// crashes the process. Images of binary code are therefore created
 ///
 /// - safely by the compilers and linkers in this process, from their own output, which a
 ///   [`DiskCache`](crate::DiskCache) may store,
-/// - by `unsafe` code from other bytes. For a file that is embedded in the program, a `static` is convenient:
+/// - by `unsafe` code from other bytes. For a file that is embedded in the program, a `static` is
+///   convenient:
 ///
 /// ```
 /// use curium_driver::{Image, ImageKind};
@@ -56,7 +57,8 @@ pub enum ImageKind {
     Cubin,
     /// A fatbin: several cubins and PTX texts, of which the driver selects the best match.
     FatBinary,
-    /// Tile IR: bytecode for tile kernels, which the driver compiles. Cannot be linked. Requires CUDA 13.1.
+    /// Tile IR: bytecode for tile kernels, which the driver compiles. Cannot be linked. Requires
+    /// CUDA 13.1.
     #[doc(alias = "cuda_tile")]
     TileIr,
 }
@@ -85,8 +87,8 @@ impl<'a> Image<'a> {
     ///
     /// # Safety
     ///
-    /// - A cubin, fatbin or Tile IR is the complete and unmodified output of NVIDIA's tools. Otherwise the driver may
-    ///   access arbitrary memory.
+    /// - A cubin, fatbin or Tile IR is the complete and unmodified output of NVIDIA's tools.
+    ///   Otherwise the driver may access arbitrary memory.
     ///
     /// # Errors
     ///
@@ -99,12 +101,13 @@ impl<'a> Image<'a> {
     ///
     /// # Safety
     ///
-    /// - A cubin, fatbin or Tile IR is the complete and unmodified output of NVIDIA's tools. Otherwise the driver may
-    ///   access arbitrary memory.
+    /// - A cubin, fatbin or Tile IR is the complete and unmodified output of NVIDIA's tools.
+    ///   Otherwise the driver may access arbitrary memory.
     ///
     /// # Errors
     ///
-    /// An argument error with the path if the path contains a NUL, or if the file cannot be read or is not an image.
+    /// An argument error with the path if the path contains a NUL, or if the file cannot be read or
+    /// is not an image.
     pub unsafe fn from_file(path: impl AsRef<Path>) -> Result<Image<'static>> {
         const OPERATION: &str = "Image::from_file";
         let path = path.as_ref();
@@ -121,7 +124,8 @@ impl<'a> Image<'a> {
         })
     }
 
-    /// Creates an image of the given kind without checking its headers, also in a `const` or a `static`.
+    /// Creates an image of the given kind without checking its headers, also in a `const` or a
+    /// `static`.
     ///
     /// # Safety
     ///
@@ -233,7 +237,8 @@ fn quoted(text: &str) -> String {
     }
 }
 
-/// Returns an error unless `text` is PTX. The driver would treat other text as binary code, and may crash on it.
+/// Returns an error unless `text` is PTX. The driver would treat other text as binary code, and may
+/// crash on it.
 fn check_ptx(text: &str) -> Result<(), String> {
     let start = text.trim_start();
     if start.is_empty() {

@@ -37,10 +37,11 @@ use crate::{Context, Driver, Library, Module, Result, Stream};
 
 /// A kernel with the parameters that `S` declares. Clones are cheap.
 ///
-/// `S` is a tuple with one type per parameter: a scalar or another [`ByValue`](crate::ByValue) type, `&[T]` for a
-/// pointer that the kernel reads through, and `&mut [T]` for a pointer that it writes through. Looking up a kernel
-/// compares the number and the sizes of the parameters with the loaded image. Drivers before CUDA 12.4 cannot report
-/// them: the parameters of PTX are then read from its text, and those of machine code are not compared.
+/// `S` is a tuple with one type per parameter: a scalar or another [`ByValue`](crate::ByValue)
+/// type, `&[T]` for a pointer that the kernel reads through, and `&mut [T]` for a pointer that it
+/// writes through. Looking up a kernel compares the number and the sizes of the parameters with the
+/// loaded image. Drivers before CUDA 12.4 cannot report them: the parameters of PTX are then read
+/// from its text, and those of machine code are not compared.
 ///
 /// A `Kernel` without `S` is [`Untyped`].
 ///
@@ -58,8 +59,8 @@ pub struct Kernel<S = Untyped> {
 /// A [`Kernel`] that was declared safe to launch from safe code. See [`Kernel::declare_safe`].
 pub struct SafeKernel<S>(Kernel<S>);
 
-/// The signature of a kernel whose parameters are not declared. [`Kernel::typed`] declares them. An untyped kernel is
-/// launched with an [`ArgumentList`].
+/// The signature of a kernel whose parameters are not declared. [`Kernel::typed`] declares them. An
+/// untyped kernel is launched with an [`ArgumentList`].
 #[derive(Clone, Copy, Debug)]
 pub struct Untyped;
 
@@ -85,22 +86,22 @@ pub(crate) enum Owner {
 impl<S> Kernel<S> {
     /// Launches the kernel on `stream`. Returns without waiting for it to run.
     ///
-    /// This is a single driver call without an allocation, and no context needs to be current. `stream` waits on the
-    /// device for conflicting accesses to the arguments on other streams, which takes one or two more driver calls the
-    /// first time. The host does not wait.
+    /// This is a single driver call without an allocation, and no context needs to be current.
+    /// `stream` waits on the device for conflicting accesses to the arguments on other streams,
+    /// which takes one or two more driver calls the first time. The host does not wait.
     ///
     /// CUDA: `cuLaunchKernel`.
     ///
     /// # Safety
     ///
-    /// - With these arguments and this configuration, the kernel accesses only the memory passed to it, within bounds:
-    ///   it reads through `&[T]`, and reads and writes through `&mut [T]`.
+    /// - With these arguments and this configuration, the kernel accesses only the memory passed to
+    ///   it, within bounds: it reads through `&[T]`, and reads and writes through `&mut [T]`.
     /// - The memory that it writes contains valid values of `T` afterwards.
     ///
     /// # Errors
     ///
-    /// An argument error if a dimension is zero; `CUDA_ERROR_INVALID_VALUE` if a device limit is exceeded. Errors of
-    /// the kernel itself are reported by a later call.
+    /// An argument error if a dimension is zero; `CUDA_ERROR_INVALID_VALUE` if a device limit is
+    /// exceeded. Errors of the kernel itself are reported by a later call.
     #[doc(alias = "cuLaunchKernel")]
     #[doc(alias = "cudaLaunchKernel")]
     #[inline]
@@ -114,14 +115,14 @@ impl<S> Kernel<S> {
         let mut launch = Launch::new(stream);
         let (operation, kernel) = self.inner.admit(&mut launch)?;
         arguments.launch_with(operation, |operation, values| {
-            // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller is
-            // responsible for what the kernel does with them.
+            // SAFETY: `values` holds the address of one value of the right size for each parameter,
+            // and the caller is responsible for what the kernel does with them.
             unsafe { self.inner.enqueue(kernel, operation, &config, values) }
         })
     }
 
-    /// Launches the kernel on `stream` with launch attributes, such as a cluster size or programmatic dependent launch.
-    /// Returns without waiting for it to run.
+    /// Launches the kernel on `stream` with launch attributes, such as a cluster size or
+    /// programmatic dependent launch. Returns without waiting for it to run.
     ///
     /// Allocates no memory. Without attributes this is [`Kernel::launch`].
     ///
@@ -130,12 +131,14 @@ impl<S> Kernel<S> {
     /// # Safety
     ///
     /// - As for [`Kernel::launch`].
-    /// - If `attributes` allow the kernel to start before earlier work has completed, or later work to start before the
-    ///   kernel has completed, the kernels themselves synchronize their conflicting accesses.
+    /// - If `attributes` allow the kernel to start before earlier work has completed, or later work
+    ///   to start before the kernel has completed, the kernels themselves synchronize their
+    ///   conflicting accesses.
     ///
     /// # Errors
     ///
-    /// As for [`Kernel::launch`], and an argument error if an event in `attributes` belongs to another driver.
+    /// As for [`Kernel::launch`], and an argument error if an event in `attributes` belongs to
+    /// another driver.
     #[doc(alias = "cuLaunchKernelEx")]
     #[doc(alias = "cudaLaunchKernelExC")]
     #[inline]
@@ -150,8 +153,8 @@ impl<S> Kernel<S> {
         let mut launch = Launch::new(stream);
         let (operation, kernel) = self.inner.admit(&mut launch)?;
         arguments.launch_with(operation, |operation, values| {
-            // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller is
-            // responsible for what the kernel does with them.
+            // SAFETY: `values` holds the address of one value of the right size for each parameter,
+            // and the caller is responsible for what the kernel does with them.
             unsafe {
                 self.inner
                     .enqueue_with(kernel, operation, &config, attributes, values)
@@ -159,9 +162,9 @@ impl<S> Kernel<S> {
         })
     }
 
-    /// Launches the kernel on `stream` as a cooperative launch: all blocks are resident at the same time and can
-    /// synchronize with each other. Returns without waiting for it to run. [`Kernel::max_active_blocks`] returns the
-    /// maximum number of blocks per multiprocessor.
+    /// Launches the kernel on `stream` as a cooperative launch: all blocks are resident at the same
+    /// time and can synchronize with each other. Returns without waiting for it to run.
+    /// [`Kernel::max_active_blocks`] returns the maximum number of blocks per multiprocessor.
     ///
     /// CUDA: `cuLaunchCooperativeKernel`.
     ///
@@ -171,7 +174,8 @@ impl<S> Kernel<S> {
     ///
     /// # Errors
     ///
-    /// As for [`Kernel::launch`], and `CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE` if the blocks cannot all be resident.
+    /// As for [`Kernel::launch`], and `CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE` if the blocks
+    /// cannot all be resident.
     #[doc(alias = "cuLaunchCooperativeKernel")]
     #[doc(alias = "cudaLaunchCooperativeKernel")]
     #[inline]
@@ -185,8 +189,8 @@ impl<S> Kernel<S> {
         let mut launch = Launch::new(stream);
         let (operation, kernel) = self.inner.admit(&mut launch)?;
         arguments.launch_with(operation, |operation, values| {
-            // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller is
-            // responsible for what the kernel does with them.
+            // SAFETY: `values` holds the address of one value of the right size for each parameter,
+            // and the caller is responsible for what the kernel does with them.
             unsafe {
                 self.inner
                     .enqueue_cooperative(kernel, operation, &config, values)
@@ -200,8 +204,9 @@ impl<S: Signature> Kernel<S> {
     ///
     /// # Safety
     ///
-    /// - With *any* arguments that safe code can pass and any configuration, the kernel accesses only the memory passed
-    ///   to it, within bounds: it reads through `&[T]`, and reads and writes through `&mut [T]`.
+    /// - With *any* arguments that safe code can pass and any configuration, the kernel accesses
+    ///   only the memory passed to it, within bounds: it reads through `&[T]`, and reads and writes
+    ///   through `&mut [T]`.
     /// - The memory that it writes contains valid values of `T` afterwards.
     #[must_use]
     #[inline]
@@ -227,15 +232,15 @@ impl Kernel<Untyped> {
         })
     }
 
-    /// Launches the kernel on `stream` with arguments given by address, one for each parameter. The values are copied
-    /// before the call returns. Does not wait for the kernel to run.
+    /// Launches the kernel on `stream` with arguments given by address, one for each parameter. The
+    /// values are copied before the call returns. Does not wait for the kernel to run.
     ///
     /// CUDA: `cuLaunchKernel` or `cuLaunchKernelEx`.
     ///
     /// # Safety
     ///
-    /// - `arguments` contains the address of a value of the right size for each parameter, and the kernel may run with
-    ///   them.
+    /// - `arguments` contains the address of a value of the right size for each parameter, and the
+    ///   kernel may run with them.
     /// - The caller orders the accesses of the kernel with other work.
     /// - The requirements of [`Kernel::launch_with`] hold if `attributes` are set.
     ///
@@ -264,8 +269,8 @@ impl Kernel<Untyped> {
         }
     }
 
-    /// Launches the kernel on a stream that is being captured, as a device-updatable graph node. Returns the
-    /// device-side handle of the node.
+    /// Launches the kernel on a stream that is being captured, as a device-updatable graph node.
+    /// Returns the device-side handle of the node.
     ///
     /// CUDA: `cuLaunchKernelEx`, since 12.4.
     ///
@@ -327,9 +332,10 @@ impl<S> Kernel<S> {
         &self.inner.name
     }
 
-    /// Returns the raw handle, which `cuLaunchKernel` accepts: a `CUkernel` of a library, or a `CUfunction` of a module
-    /// or context. It is valid for as long as a clone of this kernel exists. It is null for a kernel of a [`Library`]
-    /// on a driver before CUDA 12.0, unless the kernel is bound by [`Kernel::in_context`].
+    /// Returns the raw handle, which `cuLaunchKernel` accepts: a `CUkernel` of a library, or a
+    /// `CUfunction` of a module or context. It is valid for as long as a clone of this kernel
+    /// exists. It is null for a kernel of a [`Library`] on a driver before CUDA 12.0, unless the
+    /// kernel is bound by [`Kernel::in_context`].
     #[must_use]
     #[inline]
     pub fn as_raw(&self) -> CUfunction {
@@ -358,8 +364,8 @@ impl<S> Kernel<S> {
         &self.inner
     }
 
-    /// Returns the kernel for use in `context`: bound to it if the driver has no libraries, so that a kernel without a
-    /// context cannot run.
+    /// Returns the kernel for use in `context`: bound to it if the driver has no libraries, so that
+    /// a kernel without a context cannot run.
     #[inline]
     pub(crate) fn bound(&self, context: &Context) -> Result<Cow<'_, Self>> {
         if self.inner.is_unbound() {
@@ -371,8 +377,8 @@ impl<S> Kernel<S> {
 }
 
 impl Inner {
-    /// Returns `true` if the kernel has no handle: it belongs to a library of a driver without libraries, and to no
-    /// context yet.
+    /// Returns `true` if the kernel has no handle: it belongs to a library of a driver without
+    /// libraries, and to no context yet.
     #[inline]
     pub(crate) fn is_unbound(&self) -> bool {
         self.raw.is_cleared()
@@ -380,8 +386,8 @@ impl Inner {
 }
 
 impl Inner {
-    /// Returns `true` if both come from the same look-up and are therefore identical. Each look-up allocates its name
-    /// separately.
+    /// Returns `true` if both come from the same look-up and are therefore identical. Each look-up
+    /// allocates its name separately.
     #[inline]
     pub(crate) fn is_same_look_up(&self, other: &Self) -> bool {
         self.name.as_ptr() == other.name.as_ptr()
@@ -408,7 +414,8 @@ impl Owner {
 }
 
 impl<S: Signature> SafeKernel<S> {
-    /// Launches the kernel on `stream`. Returns without waiting for it to run. See [`Kernel::launch`].
+    /// Launches the kernel on `stream`. Returns without waiting for it to run. See
+    /// [`Kernel::launch`].
     ///
     /// # Errors
     ///
@@ -420,7 +427,8 @@ impl<S: Signature> SafeKernel<S> {
         config: LaunchConfig,
         arguments: impl Arguments<S>,
     ) -> Result<()> {
-        // SAFETY: the caller of `Kernel::declare_safe` guarantees that any arguments and any configuration are safe.
+        // SAFETY: the caller of `Kernel::declare_safe` guarantees that any arguments and any
+        // configuration are safe.
         unsafe { self.0.launch(stream, config, arguments) }
     }
 }

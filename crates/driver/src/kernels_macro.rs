@@ -22,22 +22,25 @@
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// The struct implements `Clone` and `Debug`. Each function becomes a field: a [`Kernel`](crate::Kernel) whose
-/// [signature](crate::Signature) consists of the parameter types. The kernel is looked up by the name of the function,
-/// or by the name after `=`. The name of the struct is followed by the source of the code:
+/// The struct implements `Clone` and `Debug`. Each function becomes a field: a
+/// [`Kernel`](crate::Kernel) whose [signature](crate::Signature) consists of the parameter types.
+/// The kernel is looked up by the name of the function, or by the name after `=`. The name of the
+/// struct is followed by the source of the code:
 ///
-/// - `from "file"`: PTX text, which is embedded in the program. The path is relative to the source file.
+/// - `from "file"`: PTX text, which is embedded in the program. The path is relative to the source
+///   file.
 /// - `include "file"`: PTX text that a build script wrote to `OUT_DIR`.
-/// - `from IMAGE`: an [`Image`](crate::Image), named by a `static` or a `const`. Use this form for machine code, since
-///   only `unsafe` code can create an image of it.
-/// - none: the struct has no `load`, and is created from a [`Library`](crate::Library) with `from_library`.
+/// - `from IMAGE`: an [`Image`](crate::Image), named by a `static` or a `const`. Use this form for
+///   machine code, since only `unsafe` code can create an image of it.
+/// - none: the struct has no `load`, and is created from a [`Library`](crate::Library) with
+///   `from_library`.
 ///
 /// # Kernels that safe code may launch
 ///
 /// With `unsafe { … }` instead of `{ … }`, functions may be declared as `safe fn`. They become
 /// [`SafeKernel`](crate::SafeKernel)s. The author of the declaration guarantees the requirements of
-/// [`Kernel::declare_safe`](crate::Kernel::declare_safe) for the code that the declaration names. `load` is therefore
-/// safe, and `from_library`, which accepts any code, is an `unsafe fn`.
+/// [`Kernel::declare_safe`](crate::Kernel::declare_safe) for the code that the declaration names.
+/// `load` is therefore safe, and `from_library`, which accepts any code, is an `unsafe fn`.
 ///
 /// ```
 /// curium_driver::kernels! {
@@ -48,7 +51,8 @@
 /// }
 /// ```
 ///
-/// CUDA: `cuLibraryLoadData`, `cuLibraryGetKernel`, or a module per context before 12.0; `cuKernelGetParamInfo`.
+/// CUDA: `cuLibraryLoadData`, `cuLibraryGetKernel`, or a module per context before 12.0;
+/// `cuKernelGetParamInfo`.
 #[macro_export]
 macro_rules! kernels {
     // The source of the code, in brackets before the struct.
@@ -70,8 +74,9 @@ macro_rules! kernels {
     };
     (@expect_unsafe unsafe) => {};
 
-    // Each function is rewritten as [attributes] [visibility] name kind [proof] [parameters] (symbol). A proof consists
-    // of two tokens of the caller: `unsafe`, and the semicolon of a `safe fn`.
+    // Each function is rewritten as [attributes] [visibility] name kind [proof] [parameters]
+    // (symbol). A proof consists of two tokens of the caller: `unsafe`, and the semicolon of a
+    // `safe fn`.
     (@collect $head:tt $unsafe:tt $proof:tt [$($done:tt)*]
         $(#[$attribute:meta])* $vis:vis fn $kernel:ident($($parameters:tt)*) = $symbol:literal; $($rest:tt)*
     ) => {
@@ -135,8 +140,8 @@ macro_rules! kernels {
             ///
             /// # Errors
             ///
-            /// Returns `CUDA_ERROR_NOT_FOUND` with the nearest names if a kernel is missing, and an argument error if
-            /// its parameters differ from the declared ones.
+            /// Returns `CUDA_ERROR_NOT_FOUND` with the nearest names if a kernel is missing, and an
+            /// argument error if its parameters differ from the declared ones.
             $vis fn from_library(library: &$crate::Library) -> $crate::Result<Self> {
                 Self::from_library_by(library, str::to_owned)
             }
@@ -157,12 +162,13 @@ macro_rules! kernels {
             ///
             /// # Safety
             ///
-            /// Every kernel declared as `safe fn` is safe to launch with any arguments, in the code of `library`.
+            /// Every kernel declared as `safe fn` is safe to launch with any arguments, in the code
+            /// of `library`.
             ///
             /// # Errors
             ///
-            /// Returns `CUDA_ERROR_NOT_FOUND` with the nearest names if a kernel is missing, and an argument error if
-            /// its parameters differ from the declared ones.
+            /// Returns `CUDA_ERROR_NOT_FOUND` with the nearest names if a kernel is missing, and an
+            /// argument error if its parameters differ from the declared ones.
             $vis unsafe fn from_library(library: &$crate::Library) -> $crate::Result<Self> {
                 // The caller guarantees what `from_library_by` requires.
                 $crate::kernels!(@proven [$($struct_proof)+] Self::from_library_by(library, str::to_owned))
@@ -188,16 +194,17 @@ macro_rules! kernels {
         $crate::kernels!(@proven [$($proof)+] kernel.declare_safe())
     }};
 
-    // The only unsafe block of an expansion; its `unsafe` token comes from the caller. The lint `unsafe_code` ignores
-    // blocks in macros of other crates, but reports the method, which starts and ends with tokens of the caller.
+    // The only unsafe block of an expansion; its `unsafe` token comes from the caller. The lint
+    // `unsafe_code` ignores blocks in macros of other crates, but reports the method, which starts
+    // and ends with tokens of the caller.
     (@proven [$unsafe:tt $end:tt] $operation:expr) => {{
         #[allow(dead_code)]
         trait Proven {
             $unsafe fn proven() $end
         }
-        // SAFETY: the author of the declaration guarantees with `unsafe` that the `safe fn` kernels are safe with any
-        // arguments, in the code that the declaration names; for other code the caller of the surrounding `unsafe fn`
-        // guarantees it.
+        // SAFETY: the author of the declaration guarantees with `unsafe` that the `safe fn` kernels
+        // are safe with any arguments, in the code that the declaration names; for other code the
+        // caller of the surrounding `unsafe fn` guarantees it.
         $unsafe { $operation }
     }};
 
@@ -247,13 +254,15 @@ macro_rules! kernels {
     };
     (@load_image $proof:tt [$vis:vis] $name:ident ($image:expr)) => {
         impl $name {
-            /// Loads the code and looks up the kernels. `driver` can be a driver, a device, a context or a stream.
+            /// Loads the code and looks up the kernels. `driver` can be a driver, a device, a
+            /// context or a stream.
             ///
             /// CUDA: `cuLibraryLoadData`, and `cuModuleLoadDataEx` before 12.0.
             ///
             /// # Errors
             ///
-            /// Returns the error of the JIT compiler with its log, and the errors of `from_library`.
+            /// Returns the error of the JIT compiler with its log, and the errors of
+            /// `from_library`.
             $vis fn load(driver: &impl AsRef<$crate::Driver>) -> $crate::Result<Self> {
                 let library = $crate::Library::from_image(driver, $image, &$crate::JitOptions::new())?;
                 $crate::kernels!(@made_by $proof Self::from_library(&library))

@@ -1,8 +1,8 @@
 //! The CUDA driver API: devices, contexts, streams, events, modules, kernels and graphs.
 //!
-//! [`Driver`] is the entry point. The CUDA driver library is loaded at run time: neither compiling nor starting a
-//! program requires CUDA. One program works with every driver from CUDA 11.8 on. A call of a function that the driver
-//! lacks returns [`Error::Missing`].
+//! [`Driver`] is the entry point. The CUDA driver library is loaded at run time: neither compiling
+//! nor starting a program requires CUDA. One program works with every driver from CUDA 11.8 on. A
+//! call of a function that the driver lacks returns [`Error::Missing`].
 //!
 //! # Map
 //!
@@ -29,31 +29,35 @@
 //! | Call a function that has no wrapper | [`call!`], [`sys`], `as_raw` and `from_raw` of each object |
 //! | Build a crate on this one | [`extend`], [`hazard`] |
 //!
-//! Device memory and copies are in the crate `curium-memory`, graphics interoperability and interprocess events in
-//! `curium-interop`, and core dumps, checkpoints, timelines and profiler ranges in `curium-diagnostics`.
+//! Device memory and copies are in the crate `curium-memory`, graphics interoperability and
+//! interprocess events in `curium-interop`, and core dumps, checkpoints, timelines and profiler
+//! ranges in `curium-diagnostics`.
 //!
 //! # The book
 //!
-//! The chapters of the book are in the folder `docs/book/src` of the repository: `cuda-cpp.md` explains modules and
-//! libraries, `graphs.md` capture and updates, `waits.md` the waits that hazard tracking inserts.
+//! The chapters of the book are in the folder `docs/book/src` of the repository: `cuda-cpp.md`
+//! explains modules and libraries, `graphs.md` capture and updates, `waits.md` the waits that
+//! hazard tracking inserts.
 //!
 //! # Contracts
 //!
-//! - **Ownership.** An event, a stream or a module keeps its context alive, and a context keeps its driver alive.
-//!   Handles are `Send`, and all except graphs and executable graphs are `Sync`.
-//! - **Current context.** No call changes the calling thread's current context, on success, error or panic. Functions
-//!   whose purpose is to change it are the exception.
-//! - **Asynchronous work.** An operation returns when its work is enqueued, unless it is documented to wait. A later
-//!   call reports an error of that work. Synchronizing calls always wait, even when they report an earlier error.
-//! - **Drop.** Dropping never panics. A failure is reported to `tracing` and to [`set_drop_observer`]. The method
-//!   `close` destroys a handle and returns the error. Nothing is called once the process is exiting.
-//! - **Fork.** In the child of a process that initialized a driver, every operation returns [`Error::Fork`], and
-//!   dropping does nothing. Start a new program instead, or fork first.
-//! - **Errors** contain the driver function, its result code, its operands and a hint. An error for which
-//!   [`Error::is_sticky`] returns `true` ends all use of the device in this process.
+//! - **Ownership.** An event, a stream or a module keeps its context alive, and a context keeps its
+//!   driver alive. Handles are `Send`, and all except graphs and executable graphs are `Sync`.
+//! - **Current context.** No call changes the calling thread's current context, on success, error
+//!   or panic. Functions whose purpose is to change it are the exception.
+//! - **Asynchronous work.** An operation returns when its work is enqueued, unless it is documented
+//!   to wait. A later call reports an error of that work. Synchronizing calls always wait, even
+//!   when they report an earlier error.
+//! - **Drop.** Dropping never panics. A failure is reported to `tracing` and to
+//!   [`set_drop_observer`]. The method `close` destroys a handle and returns the error. Nothing is
+//!   called once the process is exiting.
+//! - **Fork.** In the child of a process that initialized a driver, every operation returns
+//!   [`Error::Fork`], and dropping does nothing. Start a new program instead, or fork first.
+//! - **Errors** contain the driver function, its result code, its operands and a hint. An error for
+//!   which [`Error::is_sticky`] returns `true` ends all use of the device in this process.
 //!
-//! Launching a kernel is `unsafe`, because the compiler cannot check what the kernel does with its arguments.
-//! [`Kernel::declare_safe`] declares a kernel safe to launch from safe code.
+//! Launching a kernel is `unsafe`, because the compiler cannot check what the kernel does with its
+//! arguments. [`Kernel::declare_safe`] declares a kernel safe to launch from safe code.
 //!
 //! # Features
 //!
@@ -61,8 +65,9 @@
 //!
 //! # Environment
 //!
-//! `CURIUM_TRACE` names a file to which every driver call is appended, for trace viewers. `CURIUM_DRIVER_PATH` names the driver
-//! library. Both are ignored in processes with elevated privileges.
+//! `CURIUM_TRACE` names a file to which every driver call is appended, for trace viewers.
+//! `CURIUM_DRIVER_PATH` names the driver library. Both are ignored in processes with elevated
+//! privileges.
 //!
 //! # Example
 //!

@@ -24,16 +24,19 @@ use crate::{
     Context, Driver, Error, Global, Image, JitReport, Kernel, Module, Result, Returned, Untyped,
 };
 
-/// Code that the driver loads into each context on first use. Clones are cheap and refer to the same library.
+/// Code that the driver loads into each context on first use. Clones are cheap and refer to the
+/// same library.
 ///
-/// Drivers before CUDA 12.0 have no libraries. There, the code is loaded as a [`Module`] of each context on first use,
-/// with the following differences:
+/// Drivers before CUDA 12.0 have no libraries. There, the code is loaded as a [`Module`] of each
+/// context on first use, with the following differences:
 ///
-/// - Loading needs a context: a primary context that is active, or else that of the first device that can run the code.
+/// - Loading needs a context: a primary context that is active, or else that of the first device
+///   that can run the code.
 /// - The library keeps the contexts that have used it.
 /// - Each launch looks up the kernel in the context of its stream, which is one more driver call.
 ///   [`Kernel::in_context`] avoids it.
-/// - [`Library::managed`] and [`Library::unified_function`] return [`Error::Missing`], and the raw handles are null.
+/// - [`Library::managed`] and [`Library::unified_function`] return [`Error::Missing`], and the raw
+///   handles are null.
 #[derive(Clone)]
 pub struct Library {
     shared: Arc<Shared>,
@@ -45,7 +48,8 @@ struct Shared {
     is_borrowed: bool,
     declared: Declared,
     report: JitReport,
-    /// The driver may compile on first use, so the buffers that it may then read and write are kept.
+    /// The driver may compile on first use, so the buffers that it may then read and write are
+    /// kept.
     _compilation: Option<Compilation>,
     _image: Option<Image<'static>>,
     /// The code on a driver without libraries; the handle is then null.
@@ -53,31 +57,32 @@ struct Shared {
 }
 
 impl Library {
-    /// Returns the raw handle. It is valid for as long as a clone of this library, or a kernel of it, exists. It is
-    /// null on drivers before CUDA 12.0.
+    /// Returns the raw handle. It is valid for as long as a clone of this library, or a kernel of
+    /// it, exists. It is null on drivers before CUDA 12.0.
     #[must_use]
     pub fn as_raw(&self) -> CUlibrary {
         self.shared.raw.raw()
     }
 
-    /// Returns the JIT compiler's logs of loading the library. If the driver defers compilation to the first use, they
-    /// are empty.
+    /// Returns the JIT compiler's logs of loading the library. If the driver defers compilation to
+    /// the first use, they are empty.
     #[must_use]
     pub fn report(&self) -> &JitReport {
         &self.shared.report
     }
 
-    /// Returns the kernel `name`, with the parameters that `S` declares. See [`Kernel`] for how they are checked.
+    /// Returns the kernel `name`, with the parameters that `S` declares. See [`Kernel`] for how
+    /// they are checked.
     ///
-    /// If no context is current on this thread, a primary context is made current for the duration of the call, since
-    /// the driver reports parameters only then.
+    /// If no context is current on this thread, a primary context is made current for the duration
+    /// of the call, since the driver reports parameters only then.
     ///
     /// CUDA: `cuLibraryGetKernel`, `cuKernelGetParamInfo`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_NOT_FOUND` with the nearest names if the kernel does not exist; an argument error if its parameters
-    /// do not match `S`.
+    /// `CUDA_ERROR_NOT_FOUND` with the nearest names if the kernel does not exist; an argument
+    /// error if its parameters do not match `S`.
     #[doc(alias = "cuLibraryGetKernel")]
     #[doc(alias = "cudaLibraryGetKernel")]
     pub fn kernel<S: Signature>(&self, name: &str) -> Result<Kernel<S>> {
@@ -156,8 +161,8 @@ impl Library {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_NOT_FOUND` if the variable does not exist; an argument error if its size is not a multiple of the
-    /// size of `T`.
+    /// `CUDA_ERROR_NOT_FOUND` if the variable does not exist; an argument error if its size is not
+    /// a multiple of the size of `T`.
     #[doc(alias = "cuLibraryGetGlobal")]
     #[doc(alias = "cudaLibraryGetGlobal")]
     pub fn global<T>(&self, context: &Context, name: &str) -> Result<Global<T>> {
@@ -174,8 +179,8 @@ impl Library {
             let mut address = 0;
             let mut bytes = 0;
             let library = self.as_raw();
-            // SAFETY: both pointers are valid for writes, the library is live, a context of its driver is current, and
-            // `text` is NUL-terminated.
+            // SAFETY: both pointers are valid for writes, the library is live, a context of its
+            // driver is current, and `text` is NUL-terminated.
             let result = unsafe {
                 call!(
                     driver,
@@ -194,14 +199,15 @@ impl Library {
         )
     }
 
-    /// Returns the managed variable `name`, which all contexts share, as one or more elements of `T`.
+    /// Returns the managed variable `name`, which all contexts share, as one or more elements of
+    /// `T`.
     ///
     /// CUDA: `cuLibraryGetManaged`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_NOT_FOUND` if the managed variable does not exist; an argument error if its size is not a multiple
-    /// of the size of `T`.
+    /// `CUDA_ERROR_NOT_FOUND` if the managed variable does not exist; an argument error if its size
+    /// is not a multiple of the size of `T`.
     #[doc(alias = "cuLibraryGetManaged")]
     #[doc(alias = "cudaLibraryGetManaged")]
     pub fn managed<T>(&self, name: &str) -> Result<Global<T>> {
@@ -211,7 +217,8 @@ impl Library {
         let mut bytes = 0;
         let driver = &self.shared.driver;
         let library = self.as_raw();
-        // SAFETY: both pointers are valid for writes, the library is live, and `text` is NUL-terminated.
+        // SAFETY: both pointers are valid for writes, the library is live, and `text` is
+        // NUL-terminated.
         let result = unsafe {
             call!(
                 driver,
@@ -229,14 +236,16 @@ impl Library {
         )
     }
 
-    /// Returns the address of the unified function `name`, which is valid on the host and on every device.
+    /// Returns the address of the unified function `name`, which is valid on the host and on every
+    /// device.
     ///
     /// CUDA: `cuLibraryGetUnifiedFunction`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` or `CUDA_ERROR_NOT_FOUND` if the function does not exist, depending on the driver;
-    /// `CUDA_ERROR_NOT_SUPPORTED` if a device does not support unified function pointers.
+    /// `CUDA_ERROR_INVALID_VALUE` or `CUDA_ERROR_NOT_FOUND` if the function does not exist,
+    /// depending on the driver; `CUDA_ERROR_NOT_SUPPORTED` if a device does not support unified
+    /// function pointers.
     #[doc(alias = "cuLibraryGetUnifiedFunction")]
     #[doc(alias = "cudaLibraryGetUnifiedFunction")]
     pub fn unified_function(&self, name: &str) -> Result<*mut c_void> {
@@ -244,7 +253,8 @@ impl Library {
         let mut function = std::ptr::null_mut();
         let driver = &self.shared.driver;
         let library = self.as_raw();
-        // SAFETY: `function` is valid for writes, the library is live, and `text` is NUL-terminated.
+        // SAFETY: `function` is valid for writes, the library is live, and `text` is
+        // NUL-terminated.
         let result = unsafe {
             call!(driver, cuLibraryGetUnifiedFunction(&raw mut function, library, text.as_ptr()) creates function)
         };
@@ -252,8 +262,8 @@ impl Library {
         Ok(function)
     }
 
-    /// Returns the library's code as a module of `context`. Loads it into the context if necessary. The module keeps
-    /// the library alive.
+    /// Returns the library's code as a module of `context`. Loads it into the context if necessary.
+    /// The module keeps the library alive.
     ///
     /// CUDA: `cuLibraryGetModule`.
     ///
@@ -270,7 +280,8 @@ impl Library {
         }
         let raw = context.entered(|driver| {
             let mut raw: CUmodule = std::ptr::null_mut();
-            // SAFETY: `raw` is valid for writes, the library is live, and a context of its driver is current.
+            // SAFETY: `raw` is valid for writes, the library is live, and a context of its driver
+            // is current.
             unsafe { call!(driver, cuLibraryGetModule(&raw mut raw, self.as_raw()) creates raw) }?;
             Ok(raw)
         })?;
@@ -283,7 +294,8 @@ impl Library {
     ///
     /// # Errors
     ///
-    /// Returns the library to the caller if clones of it, or kernels of it, still exist, or if the driver call fails.
+    /// Returns the library to the caller if clones of it, or kernels of it, still exist, or if the
+    /// driver call fails.
     #[doc(alias = "cuLibraryUnload")]
     #[doc(alias = "cudaLibraryUnload")]
     pub fn close(self) -> Result<(), Returned<Self>> {
@@ -304,7 +316,8 @@ impl Library {
         }
     }
 
-    /// Returns `true` if the driver has no libraries, so that kernels of this one must be bound to a context.
+    /// Returns `true` if the driver has no libraries, so that kernels of this one must be bound to
+    /// a context.
     #[inline]
     pub(crate) fn is_module_based(&self) -> bool {
         self.shared.modules.is_some()
@@ -346,7 +359,8 @@ impl Shared {
     fn destroy(&mut self) -> Result<()> {
         // Each module unloads itself.
         if self.modules.take().is_none() && !self.is_borrowed {
-            // SAFETY: the library is live, no other code has its handle, and it is not used again once it is unloaded.
+            // SAFETY: the library is live, no other code has its handle, and it is not used again
+            // once it is unloaded.
             unsafe { call!(&self.driver, cuLibraryUnload(self.raw.raw())) }
                 .map_err(|error| error.about(format!("library {:?}", self.raw)))?;
         }

@@ -33,8 +33,8 @@ use crate::{Context, Driver, Error, Image, ImageKind, JitOptions, JitReport, Res
 /// ```
 pub struct Linker<'a> {
     state: State,
-    /// The options of the linker and of its inputs. The driver writes their logs and reads their names until the link
-    /// is destroyed.
+    /// The options of the linker and of its inputs. The driver writes their logs and reads their
+    /// names until the link is destroyed.
     compilations: Vec<Compilation>,
     _names: PhantomData<&'a JitOptions<'a>>,
 }
@@ -94,8 +94,8 @@ impl<'a> Linker<'a> {
         let values = compilation.values();
         let raw = context.entered(|driver| {
             let mut raw = std::ptr::null_mut();
-            // SAFETY: `raw` is valid for writes, `compilation` holds `count` options with their values and outlives the
-            // link, and the context is current.
+            // SAFETY: `raw` is valid for writes, `compilation` holds `count` options with their
+            // values and outlives the link, and the context is current.
             unsafe {
                 call!(driver, cuLinkCreate_v2(count, options, values, &raw mut raw) creates raw)
             }?;
@@ -148,7 +148,8 @@ impl<'a> Linker<'a> {
     ///
     /// # Safety
     ///
-    /// - `bytes` are a complete and unmodified input of this kind, produced by NVIDIA's tools. PTX is NUL-terminated.
+    /// - `bytes` are a complete and unmodified input of this kind, produced by NVIDIA's tools. PTX
+    ///   is NUL-terminated.
     ///
     /// # Errors
     ///
@@ -171,9 +172,9 @@ impl<'a> Linker<'a> {
         let kind = kind.as_raw();
         let result = self.state.context.entered(|driver| {
             let name = text.as_ptr();
-            // SAFETY: the link is live, `name` is NUL-terminated, `compilation` holds `count` options with their values
-            // and outlives the link, and the caller is responsible for the bytes, which the driver reads during the
-            // call.
+            // SAFETY: the link is live, `name` is NUL-terminated, `compilation` holds `count`
+            // options with their values and outlives the link, and the caller is responsible for
+            // the bytes, which the driver reads during the call.
             unsafe {
                 call!(
                     driver,
@@ -194,8 +195,8 @@ impl<'a> Linker<'a> {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_FILE_NOT_FOUND` if the file does not exist; a compilation error contains the log of the JIT
-    /// compiler.
+    /// `CUDA_ERROR_FILE_NOT_FOUND` if the file does not exist; a compilation error contains the log
+    /// of the JIT compiler.
     #[doc(alias = "cuLinkAddFile")]
     pub unsafe fn add_file(
         &mut self,
@@ -213,8 +214,9 @@ impl<'a> Linker<'a> {
         let kind = kind.as_raw();
         let result = self.state.context.entered(|driver| {
             let name = name.as_ptr();
-            // SAFETY: the link is live, `name` is NUL-terminated, `compilation` holds `count` options with their values
-            // and outlives the link, and the caller is responsible for the file.
+            // SAFETY: the link is live, `name` is NUL-terminated, `compilation` holds `count`
+            // options with their values and outlives the link, and the caller is responsible for
+            // the file.
             unsafe {
                 call!(
                     driver,
@@ -257,7 +259,8 @@ impl<'a> Linker<'a> {
         })
     }
 
-    /// Stores the options of one input. The driver keeps pointers to their values, which do not move.
+    /// Stores the options of one input. The driver keeps pointers to their values, which do not
+    /// move.
     fn add_options(&mut self, options: &JitOptions<'a>) -> &mut Compilation {
         let index = self.compilations.len();
         self.compilations.push(Compilation::for_input(options));
@@ -281,8 +284,8 @@ impl LinkedImage {
         if self.bytes.is_null() {
             return &[];
         }
-        // SAFETY: the driver returned the address and the length of the image, which lives until the link is destroyed
-        // with `self`.
+        // SAFETY: the driver returned the address and the length of the image, which lives until
+        // the link is destroyed with `self`.
         unsafe { std::slice::from_raw_parts(self.bytes, self.len) }
     }
 
@@ -299,7 +302,8 @@ impl LinkedImage {
         &self.report
     }
 
-    /// Destroys the link, which frees the image, and returns any error, instead of only reporting it as [`Drop`] does.
+    /// Destroys the link, which frees the image, and returns any error, instead of only reporting
+    /// it as [`Drop`] does.
     ///
     /// CUDA: `cuLinkDestroy`.
     ///
@@ -329,7 +333,8 @@ impl LinkInput {
 
 impl State {
     fn destroy(&mut self) -> Result<()> {
-        // SAFETY: the link is live, no other code has its handle, and it is not used again once it is destroyed.
+        // SAFETY: the link is live, no other code has its handle, and it is not used again once it
+        // is destroyed.
         unsafe { call!(self.context.driver(), cuLinkDestroy(self.raw.raw())) }.map_err(
             |error| error.about_handle("link", self.raw.raw(), self.context.device().as_raw()),
         )?;

@@ -26,7 +26,8 @@ use crate::{
 
 /// Code loaded into one context. Clones are cheap and refer to the same module.
 ///
-/// Modules work with every driver. A [`Library`], which requires a driver for CUDA 12.0, is not bound to a context.
+/// Modules work with every driver. A [`Library`], which requires a driver for CUDA 12.0, is not
+/// bound to a context.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -72,7 +73,8 @@ impl Module {
         &self.shared.context
     }
 
-    /// Returns the raw handle. It is valid for as long as a clone of this module, or a kernel of it, exists.
+    /// Returns the raw handle. It is valid for as long as a clone of this module, or a kernel of
+    /// it, exists.
     #[must_use]
     pub fn as_raw(&self) -> CUmodule {
         self.shared.raw.raw()
@@ -84,14 +86,15 @@ impl Module {
         &self.shared.report
     }
 
-    /// Returns the kernel `name`, with the parameters that `S` declares. See [`Kernel`] for how they are checked.
+    /// Returns the kernel `name`, with the parameters that `S` declares. See [`Kernel`] for how
+    /// they are checked.
     ///
     /// CUDA: `cuModuleGetFunction`, `cuFuncGetParamInfo`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_NOT_FOUND` with the nearest names if the kernel does not exist; an argument error if its parameters
-    /// do not match `S`.
+    /// `CUDA_ERROR_NOT_FOUND` with the nearest names if the kernel does not exist; an argument
+    /// error if its parameters do not match `S`.
     #[doc(alias = "cuModuleGetFunction")]
     pub fn kernel<S: Signature>(&self, name: &str) -> Result<Kernel<S>> {
         self.untyped_kernel(name)
@@ -160,8 +163,8 @@ impl Module {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_NOT_FOUND` if the variable does not exist; an argument error if its size is not a multiple of the
-    /// size of `T`.
+    /// `CUDA_ERROR_NOT_FOUND` if the variable does not exist; an argument error if its size is not
+    /// a multiple of the size of `T`.
     #[doc(alias = "cuModuleGetGlobal")]
     #[doc(alias = "cudaGetSymbolAddress")]
     pub fn global<T>(&self, name: &str) -> Result<Global<T>> {
@@ -171,7 +174,8 @@ impl Module {
         let mut bytes = 0;
         let driver = self.shared.context.driver();
         let module = self.as_raw();
-        // SAFETY: both pointers are valid for writes, the module is live, and `text` is NUL-terminated.
+        // SAFETY: both pointers are valid for writes, the module is live, and `text` is
+        // NUL-terminated.
         let result = unsafe {
             call!(
                 driver,
@@ -182,14 +186,15 @@ impl Module {
         Global::checked(OPERATION, Owner::Module(self.clone()), name, address, bytes)
     }
 
-    /// Unloads the module and returns any error, instead of only reporting it as [`Drop`] does. Waits for the device's
-    /// work.
+    /// Unloads the module and returns any error, instead of only reporting it as [`Drop`] does.
+    /// Waits for the device's work.
     ///
     /// CUDA: `cuModuleUnload`.
     ///
     /// # Errors
     ///
-    /// Returns the module to the caller if clones of it, or kernels of it, still exist, or if the driver call fails.
+    /// Returns the module to the caller if clones of it, or kernels of it, still exist, or if the
+    /// driver call fails.
     #[doc(alias = "cuModuleUnload")]
     pub fn close(self) -> Result<(), Returned<Self>> {
         let mut module = Arc::try_unwrap(self.shared).map_err(|shared| {
@@ -267,8 +272,8 @@ impl Shared {
     fn destroy(&mut self) -> Result<()> {
         if let Origin::Loaded = self.origin {
             self.context.entered(|driver| {
-                // SAFETY: the module is live, no other code has its handle, and it is not used again once it is
-                // unloaded.
+                // SAFETY: the module is live, no other code has its handle, and it is not used
+                // again once it is unloaded.
                 unsafe { call!(driver, cuModuleUnload(self.raw.raw())) }.map_err(|error| {
                     error.about_handle("module", self.raw.raw(), self.context.device().as_raw())
                 })

@@ -5,8 +5,8 @@ use std::marker::PhantomData;
 
 use curium_sys::CUdeviceptr;
 
-/// A pointer to elements of type `T` in memory that the device can access. It is one word and does not keep the memory
-/// alive.
+/// A pointer to elements of type `T` in memory that the device can access. It is one word and does
+/// not keep the memory alive.
 #[repr(transparent)]
 pub struct DevicePointer<T> {
     raw: CUdeviceptr,
@@ -50,7 +50,8 @@ impl<T> DevicePointer<T> {
         self.raw
     }
 
-    /// Returns the pointer `count` elements further on, wrapping around at the end of the address space.
+    /// Returns the pointer `count` elements further on, wrapping around at the end of the address
+    /// space.
     #[inline]
     #[must_use]
     pub const fn wrapping_add(self, count: usize) -> Self {

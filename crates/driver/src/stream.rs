@@ -38,11 +38,11 @@ use crate::call;
 use crate::hazard::{Scope, SyncPoints};
 use crate::{Context, Device, Driver, Error, EventPool, Result, Returned};
 
-/// A CUDA stream: a queue of device work. Work on one stream executes in order, and different streams execute
-/// concurrently. Clones are cheap and refer to the same stream.
+/// A CUDA stream: a queue of device work. Work on one stream executes in order, and different
+/// streams execute concurrently. Clones are cheap and refer to the same stream.
 ///
-/// The stream is destroyed with the last clone; enqueued work still completes. Buffers keep the streams that they were
-/// used on alive.
+/// The stream is destroyed with the last clone; enqueued work still completes. Buffers keep the
+/// streams that they were used on alive.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -69,8 +69,8 @@ pub struct Stream {
 pub struct StreamOptions {
     /// Flags of the stream; the default is [`StreamFlags::NON_BLOCKING`].
     pub flags: StreamFlags,
-    /// The priority. Lower numbers have greater priority, and the driver clamps the value to the range of the device.
-    /// The default is 0, the least priority.
+    /// The priority. Lower numbers have greater priority, and the driver clamps the value to the
+    /// range of the device. The default is 0, the least priority.
     pub priority: i32,
 }
 
@@ -146,7 +146,8 @@ impl Default for StreamOptions {
 }
 
 impl Context {
-    /// Creates a stream with the default options, which does not synchronize with the legacy default stream.
+    /// Creates a stream with the default options, which does not synchronize with the legacy
+    /// default stream.
     ///
     /// CUDA: `cuStreamCreateWithPriority`.
     ///
@@ -180,8 +181,9 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// The error of earlier asynchronous work in the context, after the wait. An argument error, without a wait, on a
-    /// stream of an open [capture scope](crate::Graph::capture), and within a capture closure.
+    /// The error of earlier asynchronous work in the context, after the wait. An argument error,
+    /// without a wait, on a stream of an open [capture scope](crate::Graph::capture), and within a
+    /// capture closure.
     #[doc(alias = "cuStreamSynchronize")]
     #[doc(alias = "cudaStreamSynchronize")]
     #[inline]
@@ -191,8 +193,8 @@ impl Stream {
         self.drain()
     }
 
-    /// Waits until all work on this stream has completed, like [`Stream::synchronize`], but also within a capture
-    /// closure.
+    /// Waits until all work on this stream has completed, like [`Stream::synchronize`], but also
+    /// within a capture closure.
     ///
     /// For code that must release memory or handles there.
     ///
@@ -229,15 +231,15 @@ impl Stream {
         self.context().device()
     }
 
-    /// Destroys the stream and returns any error, instead of only reporting it as [`Drop`] does. Work still enqueued
-    /// completes.
+    /// Destroys the stream and returns any error, instead of only reporting it as [`Drop`] does.
+    /// Work still enqueued completes.
     ///
     /// CUDA: `cuStreamDestroy_v2`.
     ///
     /// # Errors
     ///
-    /// Returns the stream to the caller if clones of it, or buffers that were used on it, still exist, or if the driver
-    /// call fails. A borrowed stream is not destroyed.
+    /// Returns the stream to the caller if clones of it, or buffers that were used on it, still
+    /// exist, or if the driver call fails. A borrowed stream is not destroyed.
     #[doc(alias = "cuStreamDestroy")]
     #[doc(alias = "cudaStreamDestroy")]
     #[inline]
@@ -259,9 +261,9 @@ impl Stream {
         &self.shared.sync_points
     }
 
-    /// Returns the number of waits that hazard tracking has inserted into this stream. Each is reported to
-    /// [`observe_hazard_waits`](crate::observe_hazard_waits), and is a `tracing` event at level `TRACE` with the target
-    /// `curium_driver::hazard`.
+    /// Returns the number of waits that hazard tracking has inserted into this stream. Each is
+    /// reported to [`observe_hazard_waits`](crate::observe_hazard_waits), and is a `tracing` event
+    /// at level `TRACE` with the target `curium_driver::hazard`.
     #[must_use]
     #[inline]
     pub fn inserted_waits(&self) -> u64 {
@@ -323,7 +325,8 @@ impl Shared {
         self.attachments.clear();
         self.leave_last();
         if matches!(self.ownership, Ownership::Owned) {
-            // SAFETY: the stream is live, no other code has its handle, and it is not used again once it is destroyed.
+            // SAFETY: the stream is live, no other code has its handle, and it is not used again
+            // once it is destroyed.
             unsafe { call!(&self.driver, cuStreamDestroy_v2(self.raw.raw())) }.map_err(
                 |error| {
                     error.about_handle("stream", self.raw.raw(), self.context.device().as_raw())

@@ -12,7 +12,8 @@ impl Real for f64 {}
 #[cfg(feature = "half")]
 impl Real for half::f16 {}
 
-/// An input type from which cuFFT transforms to `O`: complex to complex, real to complex, or complex to real numbers of one precision.
+/// An input type from which cuFFT transforms to `O`: complex to complex, real to complex, or
+/// complex to real numbers of one precision.
 pub trait Transform<O>: sealed::Transform<O> {}
 
 impl<R: Real> Transform<Complex<R>> for Complex<R> {}

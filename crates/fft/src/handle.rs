@@ -52,7 +52,8 @@ impl Handle {
         operation()
     }
 
-    /// As [`Self::entered`], for calls that allocate memory, which a capture forbids in any other than the relaxed mode.
+    /// As [`Self::entered`], for calls that allocate memory, which a capture forbids in any other
+    /// than the relaxed mode.
     pub(crate) fn entered_relaxed<T>(&self, operation: impl FnOnce() -> Result<T>) -> Result<T> {
         with_relaxed_capture_mode(self.context.driver(), || Ok(self.entered(operation)))?
     }

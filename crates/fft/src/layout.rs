@@ -15,7 +15,8 @@ pub(crate) struct Layout {
     pub(crate) batches: usize,
     pub(crate) input: Side,
     pub(crate) output: Side,
-    /// The number of complex elements that a transform in place needs; `None` if the layouts of both sides do not agree.
+    /// The number of complex elements that a transform in place needs; `None` if the layouts of
+    /// both sides do not agree.
     span_in_place: Option<usize>,
 }
 
@@ -45,8 +46,8 @@ enum Elements {
 }
 
 impl Elements {
-    /// Returns the layout of a side with these elements. By default they are packed, and the real rows of a transform in place are padded to
-    /// the length of the complex ones.
+    /// Returns the layout of a side with these elements. By default they are packed, and the real
+    /// rows of a transform in place are padded to the length of the complex ones.
     fn side(
         self,
         operation: &'static str,
@@ -125,7 +126,8 @@ impl Layout {
         ))
     }
 
-    /// Returns the number of complex elements that a transform in place needs, if the layouts of both sides agree.
+    /// Returns the number of complex elements that a transform in place needs, if the layouts of
+    /// both sides agree.
     #[inline]
     pub(crate) fn span_in_place(&self, operation: &'static str) -> Result<usize> {
         self.span_in_place
@@ -189,7 +191,8 @@ impl Side {
         })
     }
 
-    /// Returns the layout of a side in an embedding; `None` if a number exceeds `usize` or C's type.
+    /// Returns the layout of a side in an embedding; `None` if a number exceeds `usize` or C's
+    /// type.
     fn embedded(lengths: Vec<usize>, embedding: &Embedding, batches: usize) -> Option<Self> {
         let outer = &embedding.lengths;
         let steps = steps(outer, embedding.stride)?;
@@ -237,7 +240,8 @@ impl Side {
             .collect()
     }
 
-    /// Returns `true` unless the stride of each dimension exceeds the extent of all dimensions with smaller strides.
+    /// Returns `true` unless the stride of each dimension exceeds the extent of all dimensions with
+    /// smaller strides.
     fn overlaps(&self, batches: usize) -> bool {
         let mut steps: Vec<_> = self
             .steps
@@ -257,7 +261,8 @@ impl Side {
         })
     }
 
-    /// Returns `true` if each row of `real` starts where the same row of these complex elements does.
+    /// Returns `true` if each row of `real` starts where the same row of these complex elements
+    /// does.
     fn holds(&self, real: &Self, batches: usize) -> bool {
         let rows = self
             .steps
@@ -298,7 +303,8 @@ fn steps(embedding: &[usize], stride: usize) -> Option<Vec<usize>> {
     Some(steps)
 }
 
-/// Returns the number of elements from the first one to the last one of all batches; `None` if it exceeds `usize`. No length is 0.
+/// Returns the number of elements from the first one to the last one of all batches; `None` if it
+/// exceeds `usize`. No length is 0.
 fn span(lengths: &[usize], steps: &[usize], distance: usize, batches: usize) -> Option<usize> {
     let mut last = distance.checked_mul(batches - 1)?;
     for (length, step) in lengths.iter().zip(steps) {
@@ -342,7 +348,8 @@ mod tests {
         assert_eq!(padded.span_in_place("f").ok(), Some(18));
     }
 
-    /// Every combination of extreme lengths, embeddings, strides, distances and batches is an error, or has a span in the range of C's type.
+    /// Every combination of extreme lengths, embeddings, strides, distances and batches is an
+    /// error, or has a span in the range of C's type.
     #[test]
     fn extreme_shapes_are_errors_not_panics() {
         const NUMBERS: [usize; 8] = [

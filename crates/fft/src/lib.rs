@@ -1,15 +1,19 @@
 //! Fourier transforms on the device, with cuFFT.
 //!
-//! [`CuFft`] is the library of this machine, of any version since CUDA 11.8. It is loaded at run time: neither compiling nor starting a
-//! program requires it. A [`Plan`] transforms data of one [`Shape`]: 1 to 3 dimensions, any number of batches, and any strides. Its types
-//! determine the transform: `Plan<Complex32, Complex32>`, `Plan<f32, Complex32>` or `Plan<Complex32, f32>`, and the same for `f64`.
+//! [`CuFft`] is the library of this machine, of any version since CUDA 11.8. It is loaded at run
+//! time: neither compiling nor starting a program requires it. A [`Plan`] transforms data of one
+//! [`Shape`]: 1 to 3 dimensions, any number of batches, and any strides. Its types determine the
+//! transform: `Plan<Complex32, Complex32>`, `Plan<f32, Complex32>` or `Plan<Complex32, f32>`, and
+//! the same for `f64`.
 //!
-//! Every transform checks its memory before the library is called: all elements of the plan are within bounds, and elements of the output
-//! do not overlap. The borrow checker guarantees that the output aliases no input. Lengths have 64 bits.
+//! Every transform checks its memory before the library is called: all elements of the plan are
+//! within bounds, and elements of the output do not overlap. The borrow checker guarantees that the
+//! output aliases no input. Lengths have 64 bits.
 //!
-//! Callbacks (`cufftXtSetJITCallback`, `cufftXtSetCallback`) are not wrapped, because they run device code inside a transform whose
-//! accesses cannot be checked. Transforms on several devices (`cufftXtSetGPUs`, `cufftXtMalloc`) are not wrapped either. [`sys`] declares
-//! these functions, and [`Plan::as_raw`] returns the handle.
+//! Callbacks (`cufftXtSetJITCallback`, `cufftXtSetCallback`) are not wrapped, because they run
+//! device code inside a transform whose accesses cannot be checked. Transforms on several devices
+//! (`cufftXtSetGPUs`, `cufftXtMalloc`) are not wrapped either. [`sys`] declares these functions,
+//! and [`Plan::as_raw`] returns the handle.
 //!
 //! # Features
 //!

@@ -7,11 +7,13 @@ use curium_memory::DeviceSlice;
 
 /// Device memory that a transform accesses.
 pub(crate) trait Operand {
-    /// Makes the operation's stream wait for the accesses that conflict with the transform, and returns the address.
+    /// Makes the operation's stream wait for the accesses that conflict with the transform, and
+    /// returns the address.
     ///
     /// # Safety
     ///
-    /// If the transform is enqueued, `launched` is called before the memory is used for anything else.
+    /// If the transform is enqueued, `launched` is called before the memory is used for anything
+    /// else.
     unsafe fn bind(&mut self, operation: &mut Operation<'_>) -> curium_driver::Result<CUdeviceptr>;
 
     /// Records that the transform was enqueued on the operation's stream.

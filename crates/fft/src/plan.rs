@@ -19,19 +19,24 @@ use crate::shape::Shape;
 use crate::sys::cufftHandle;
 use curium_sys::library_call as call;
 
-/// A plan for transforms of one shape, from elements of type `I` to elements of type `O`, on one stream.
+/// A plan for transforms of one shape, from elements of type `I` to elements of type `O`, on one
+/// stream.
 ///
-/// The types determine the transform: complex to complex, real to complex (forward only) or complex to real (inverse only). Transforms
-/// are not normalized, as in cuFFT: forward and inverse multiply the data by the number of its elements.
+/// The types determine the transform: complex to complex, real to complex (forward only) or complex
+/// to real (inverse only). Transforms are not normalized, as in cuFFT: forward and inverse multiply
+/// the data by the number of its elements.
 ///
-/// Creating a plan takes milliseconds; it can be executed any number of times. It owns its workspace. Transforms are enqueued on the stream
-/// and return before they have run. The memory may be in buffers of any stream: a transform waits for earlier accesses on the device, and
-/// later accesses wait for it. Executions share the workspace, so they borrow the plan exclusively. Create one plan for each thread.
+/// Creating a plan takes milliseconds; it can be executed any number of times. It owns its
+/// workspace. Transforms are enqueued on the stream and return before they have run. The memory may
+/// be in buffers of any stream: a transform waits for earlier accesses on the device, and later
+/// accesses wait for it. Executions share the workspace, so they borrow the plan exclusively.
+/// Create one plan for each thread.
 ///
-/// In a capture (`Graph::capture`), move an existing plan to the capture scope ([`Plan::set_stream`]): its transforms become nodes. The
-/// graph keeps the plan, the workspace and the memory for as long as it can be launched, and its launches are ordered with the other
-/// transforms of the plan. The workspace of a plan that was created on the capture scope is memory of the graph, so the plan returns an
-/// error after the capture.
+/// In a capture (`Graph::capture`), move an existing plan to the capture scope
+/// ([`Plan::set_stream`]): its transforms become nodes. The graph keeps the plan, the workspace and
+/// the memory for as long as it can be launched, and its launches are ordered with the other
+/// transforms of the plan. The workspace of a plan that was created on the capture scope is memory
+/// of the graph, so the plan returns an error after the capture.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -73,12 +78,14 @@ pub struct Plan<I, O> {
 impl<I: Transform<O>, O> Plan<I, O> {
     /// Creates a plan on `stream`, with a workspace of the size that the library requires.
     ///
-    /// CUDA: `cufftCreate`, `cufftSetAutoAllocation`, `cufftXtMakePlanMany`, `cufftSetWorkArea`, `cufftSetStream`.
+    /// CUDA: `cufftCreate`, `cufftSetAutoAllocation`, `cufftXtMakePlanMany`, `cufftSetWorkArea`,
+    /// `cufftSetStream`.
     ///
     /// # Errors
     ///
-    /// [`Error::Shape`](crate::Error::Shape) if the shape is not possible: a length is 0, an array is smaller than its data, elements of
-    /// the output overlap, or a length of `f16` is not a power of two. An error of the library or of the allocation.
+    /// [`Error::Shape`](crate::Error::Shape) if the shape is not possible: a length is 0, an array
+    /// is smaller than its data, elements of the output overlap, or a length of `f16` is not a
+    /// power of two. An error of the library or of the allocation.
     #[doc(alias = "cufftPlan1d")]
     #[doc(alias = "cufftPlan2d")]
     #[doc(alias = "cufftPlan3d")]
@@ -96,16 +103,19 @@ impl<I: Transform<O>, O> Plan<I, O> {
         Ok(plan)
     }
 
-    /// Takes ownership of a plan that other code created in the context of `stream`, and moves it to this stream. It keeps its workspace.
+    /// Takes ownership of a plan that other code created in the context of `stream`, and moves it
+    /// to this stream. It keeps its workspace.
     ///
     /// # Safety
     ///
-    /// `raw` is a live plan of `library` for a transform of these types and this shape, which no other code uses or destroys. A workspace
-    /// that the plan does not own outlives the result and every graph that captures its transforms.
+    /// `raw` is a live plan of `library` for a transform of these types and this shape, which no
+    /// other code uses or destroys. A workspace that the plan does not own outlives the result and
+    /// every graph that captures its transforms.
     ///
     /// # Errors
     ///
-    /// [`Error::Shape`](crate::Error::Shape) if the shape is not possible; an error of the library, in which case the plan is destroyed.
+    /// [`Error::Shape`](crate::Error::Shape) if the shape is not possible; an error of the library,
+    /// in which case the plan is destroyed.
     pub unsafe fn from_raw(
         library: &CuFft,
         raw: cufftHandle,
@@ -158,10 +168,12 @@ impl<I: Transform<O>, O> Plan<I, O> {
 }
 
 impl<I, O> Plan<I, O> {
-    /// Moves the plan to another stream of its context, with its workspace. Returns immediately: transforms on the new stream wait on the
-    /// device for those on the previous one, because they share the workspace.
+    /// Moves the plan to another stream of its context, with its workspace. Returns immediately:
+    /// transforms on the new stream wait on the device for those on the previous one, because they
+    /// share the workspace.
     ///
-    /// In a capture, pass the capture scope: the transforms become nodes. Afterwards, move the plan to another stream.
+    /// In a capture, pass the capture scope: the transforms become nodes. Afterwards, move the plan
+    /// to another stream.
     ///
     /// CUDA: `cufftSetStream`.
     ///
@@ -219,8 +231,8 @@ impl<I, O> Plan<I, O> {
         self.handle.library()
     }
 
-    /// Returns the raw plan, for functions that this crate does not wrap. Calls must not change the stream or the workspace. Their accesses
-    /// are not tracked.
+    /// Returns the raw plan, for functions that this crate does not wrap. Calls must not change the
+    /// stream or the workspace. Their accesses are not tracked.
     #[must_use]
     pub fn as_raw(&mut self) -> cufftHandle {
         self.handle.raw()
@@ -239,8 +251,8 @@ fn make(
     let mut bytes = 0;
     let api = handle.library().api();
     handle.entered_relaxed(|| {
-        // SAFETY: the plan is live, its context is current, the arrays have one element for each dimension, and `bytes` is valid for
-        // writes.
+        // SAFETY: the plan is live, its context is current, the arrays have one element for each
+        // dimension, and `bytes` is valid for writes.
         unsafe {
             call!(
                 api,

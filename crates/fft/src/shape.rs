@@ -1,9 +1,10 @@
 //! The shape of a transform: lengths, batches, and the layout of both sides in memory.
 
-/// The shape of a transform of 1 to 3 dimensions: the lengths, slowest first, the number of batches, and the layout in memory.
+/// The shape of a transform of 1 to 3 dimensions: the lengths, slowest first, the number of
+/// batches, and the layout in memory.
 ///
-/// By default, the elements of all batches follow each other. The complex side of a real transform has `n / 2 + 1` numbers for `n` real
-/// ones in the last dimension.
+/// By default, the elements of all batches follow each other. The complex side of a real transform
+/// has `n / 2 + 1` numbers for `n` real ones in the last dimension.
 ///
 /// ```
 /// use curium_fft::{Embedding, Shape};
@@ -25,7 +26,8 @@ pub struct Shape {
     pub(crate) is_in_place: bool,
 }
 
-/// The layout of one side of a transform: its elements are a part of a larger array, at equal distances (cuFFT's advanced data layout).
+/// The layout of one side of a transform: its elements are a part of a larger array, at equal
+/// distances (cuFFT's advanced data layout).
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Embedding {
     pub(crate) lengths: Vec<usize>,
@@ -76,8 +78,8 @@ impl Shape {
         }
     }
 
-    /// Pads the rows of the real side to `2 * (n / 2 + 1)` numbers, as an in-place real transform requires. Complex transforms need no
-    /// padding.
+    /// Pads the rows of the real side to `2 * (n / 2 + 1)` numbers, as an in-place real transform
+    /// requires. Complex transforms need no padding.
     #[must_use]
     pub fn in_place(self) -> Self {
         Self {
@@ -88,8 +90,8 @@ impl Shape {
 }
 
 impl Embedding {
-    /// Creates the layout of data at the start of an array of these lengths, slowest first. The elements of the array, and the arrays of
-    /// several batches, are contiguous.
+    /// Creates the layout of data at the start of an array of these lengths, slowest first. The
+    /// elements of the array, and the arrays of several batches, are contiguous.
     #[must_use]
     pub fn new<const RANK: usize>(lengths: [usize; RANK]) -> Self {
         const {

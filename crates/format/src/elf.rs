@@ -19,8 +19,8 @@ const SYMBOL_SIZE: usize = 24;
 
 /// The type of a symbol table, `SHT_SYMTAB`.
 const SECTION_SYMBOLS: u64 = 2;
-/// Types of sections that have no bytes in the file: `SHT_NOBITS`, and NVIDIA's types for uninitialized variables,
-/// local memory, shared memory and reserved shared memory.
+/// Types of sections that have no bytes in the file: `SHT_NOBITS`, and NVIDIA's types for
+/// uninitialized variables, local memory, shared memory and reserved shared memory.
 const SECTIONS_WITHOUT_BYTES: [u64; 5] = [8, 0x7000_0007, 0x7000_0009, 0x7000_000a, 0x7000_0015];
 /// The type of a symbol of a variable, `STT_OBJECT`.
 const SYMBOL_OBJECT: u8 = 1;
@@ -83,7 +83,8 @@ pub fn check(bytes: &[u8]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns the names of the variables in the symbol table of a cubin, in its order. A damaged file has none.
+/// Returns the names of the variables in the symbol table of a cubin, in its order. A damaged file
+/// has none.
 pub fn variables(file: &[u8]) -> impl Iterator<Item = &str> {
     let symbols = SymbolTable::read(file).unwrap_or_default();
     symbols

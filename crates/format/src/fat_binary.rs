@@ -43,7 +43,8 @@ pub struct Entry<'a> {
     pub payload: &'a [u8],
     /// The length of the payload after decompression, in bytes. Meaningless without compression.
     pub decompressed_size: u64,
-    /// The range of the image in the decompressed payload, if it was compressed together with others.
+    /// The range of the image in the decompressed payload, if it was compressed together with
+    /// others.
     pub part: Option<Part>,
 }
 
@@ -102,7 +103,8 @@ pub fn size(header: &[u8; HEADER_SIZE]) -> Option<usize> {
     position::<2>(header, 6)?.checked_add(position::<8>(header, 8)?)
 }
 
-/// Returns an error unless `bytes`, which begin like a fat binary, are a complete one with complete cubins.
+/// Returns an error unless `bytes`, which begin like a fat binary, are a complete one with complete
+/// cubins.
 ///
 /// # Errors
 ///

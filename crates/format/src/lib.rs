@@ -1,12 +1,15 @@
 //! NVIDIA's formats: the text of PTX, fat binaries, cubins, and the versions of CUDA and PTX.
 //!
-//! - [`ptx`] scans PTX text: its header, kernels with their parameters, variables, and statements. It accepts every text, and reports what
-//!   it can read. `curium-ptx` has the full parser, which is built on the same [`Scanner`](ptx::Scanner).
-//! - [`fat_binary`] reads the entries of fat binaries, [`elf`] checks cubins and lists their variables, and [`tile_ir`] checks Tile IR.
-//! - [`CudaVersion`], [`PtxVersion`] and [`Target`] know NVIDIA's table of releases: the PTX version that a driver accepts, and the first
-//!   PTX version of each architecture.
+//! - [`ptx`] scans PTX text: its header, kernels with their parameters, variables, and statements.
+//!   It accepts every text, and reports what it can read. `curium-ptx` has the full parser, which
+//!   is built on the same [`Scanner`](ptx::Scanner).
+//! - [`fat_binary`] reads the entries of fat binaries, [`elf`] checks cubins and lists their
+//!   variables, and [`tile_ir`] checks Tile IR.
+//! - [`CudaVersion`], [`PtxVersion`] and [`Target`] know NVIDIA's table of releases: the PTX
+//!   version that a driver accepts, and the first PTX version of each architecture.
 //!
-//! Every function takes time proportional to the length of its input, allocates nothing and never panics, whatever the input.
+//! Every function takes time proportional to the length of its input, allocates nothing and never
+//! panics, whatever the input.
 //!
 //! ```
 //! use curium_format::{CudaVersion, ptx};

@@ -1,6 +1,7 @@
 //! The text of PTX, read without its instructions.
 //!
-//! The functions accept every text. What they return is right for texts that a compiler of NVIDIA accepts.
+//! The functions accept every text. What they return is right for texts that a compiler of NVIDIA
+//! accepts.
 
 mod kernel;
 mod scanner;

@@ -81,7 +81,8 @@ impl Target {
             .map(|release| release.ptx)
     }
 
-    /// Returns `true` if a device of this compute capability, times ten, can run code for the target.
+    /// Returns `true` if a device of this compute capability, times ten, can run code for the
+    /// target.
     #[must_use]
     pub fn runs_on(self, device: u32) -> bool {
         let architecture = current_name(self.architecture);

@@ -79,7 +79,8 @@ impl CudaVersion {
 
     /// Returns the newest PTX version that drivers of this CUDA version accept.
     ///
-    /// Returns `None` if it is unknown: for CUDA older than 1.0 or newer than [`CudaVersion::NEWEST_KNOWN`].
+    /// Returns `None` if it is unknown: for CUDA older than 1.0 or newer than
+    /// [`CudaVersion::NEWEST_KNOWN`].
     ///
     /// ```
     /// use curium_format::{CudaVersion, PtxVersion};

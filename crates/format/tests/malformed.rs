@@ -1,4 +1,5 @@
-//! Malformed input: no function panics, and each takes time proportional to the length of its input.
+//! Malformed input: no function panics, and each takes time proportional to the length of its
+//! input.
 
 use std::error::Error;
 use std::hint::black_box;
@@ -27,7 +28,8 @@ const TILE_IR: &[u8] = b"\x7fTileIR\0\x0d\x01\0\0\0";
 
 const PTX: &str = include_str!("../../driver/tests/images/bump.ptx");
 
-/// Texts that, repeated, once took time in the square of their length in one of the scanners, and others of their kind.
+/// Texts that, repeated, once took time in the square of their length in one of the scanners, and
+/// others of their kind.
 const UNITS: &[&str] = &[
     ".visible /* ",
     ".visible // ",
@@ -225,7 +227,8 @@ fn duration(operation: impl FnOnce()) -> Duration {
     start.elapsed()
 }
 
-/// Four times the text takes about four times as long, and not sixteen times. A busy machine gets several tries.
+/// Four times the text takes about four times as long, and not sixteen times. A busy machine gets
+/// several tries.
 #[test]
 fn any_text_is_read_in_linear_time() {
     for unit in UNITS {

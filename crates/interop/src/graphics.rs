@@ -21,8 +21,9 @@ pub use self::mapped::MappedGraphics;
 
 /// A buffer or image of a graphics API, registered with CUDA. Dropping it unregisters the resource.
 ///
-/// While it is [mapped](GraphicsResource::map), CUDA may access its memory and the graphics API must not. Vulkan memory
-/// is shared as external memory instead. The simulator does not implement graphics interoperability.
+/// While it is [mapped](GraphicsResource::map), CUDA may access its memory and the graphics API
+/// must not. Vulkan memory is shared as external memory instead. The simulator does not implement
+/// graphics interoperability.
 pub struct GraphicsResource {
     raw: Handle<CUgraphicsResource_st>,
     context: Context,
@@ -91,7 +92,8 @@ impl GraphicsResource {
         })
     }
 
-    /// Unregisters the resource and returns any error, instead of only reporting it as [`Drop`] does.
+    /// Unregisters the resource and returns any error, instead of only reporting it as [`Drop`]
+    /// does.
     ///
     /// CUDA: `cuGraphicsUnregisterResource`.
     ///
@@ -120,8 +122,8 @@ impl GraphicsResource {
 
     fn unregister(&mut self) -> Result<()> {
         self.context.entered(|driver| {
-            // SAFETY: the resource is live, no other code has its handle, its context is current, and it is not used
-            // again once it is unregistered.
+            // SAFETY: the resource is live, no other code has its handle, its context is current,
+            // and it is not used again once it is unregistered.
             unsafe { call!(driver, cuGraphicsUnregisterResource(self.raw.raw())) }
         })?;
         self.raw.clear();

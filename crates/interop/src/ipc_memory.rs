@@ -8,11 +8,11 @@ use curium_driver::sys::{CUdeviceptr, CUipcMem_flags, CUipcMemHandle, CUipcMemHa
 use curium_driver::{Context, DevicePointer, Result, Returned, call};
 
 curium_driver::shared_handle! {
-    /// An IPC handle of device memory, for another process on the same machine. It is an array of bytes, which can be sent over any
-    /// channel.
+    /// An IPC handle of device memory, for another process on the same machine. It is an array of
+    /// bytes, which can be sent over any channel.
     ///
-    /// Only memory allocated with `cuMemAlloc` has such handles. Stream-ordered memory is shared through its
-    /// [pool](curium_memory::MemoryPool::export_fd).
+    /// Only memory allocated with `cuMemAlloc` has such handles. Stream-ordered memory is shared
+    /// through its [pool](curium_memory::MemoryPool::export_fd).
     pub struct IpcMemoryHandle of CUipcMemHandle;
 }
 
@@ -24,20 +24,22 @@ pub struct IpcMemory {
 }
 
 impl IpcMemoryHandle {
-    /// Returns the handle of the allocation that `pointer` points into. Another process can [open](IpcMemory::open) it for as long as the
-    /// allocation exists.
+    /// Returns the handle of the allocation that `pointer` points into. Another process can
+    /// [open](IpcMemory::open) it for as long as the allocation exists.
     ///
     /// CUDA: `cuIpcGetMemHandle`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` if `pointer` does not point into memory allocated with `cuMemAlloc`.
+    /// `CUDA_ERROR_INVALID_VALUE` if `pointer` does not point into memory allocated with
+    /// `cuMemAlloc`.
     #[doc(alias = "cuIpcGetMemHandle")]
     #[doc(alias = "cudaIpcGetMemHandle")]
     pub fn of<T>(context: &Context, pointer: DevicePointer<T>) -> Result<Self> {
         let mut handle = CUipcMemHandle::default();
         context.entered(|driver| {
-            // SAFETY: `handle` is a valid pointer, the context is current, and the driver validates the address.
+            // SAFETY: `handle` is a valid pointer, the context is current, and the driver validates
+            // the address.
             unsafe { call!(driver, cuIpcGetMemHandle(&raw mut handle, pointer.as_raw())) }
                 .map_err(|error| error.about(format!("address {pointer:?}")))
         })?;
@@ -46,14 +48,15 @@ impl IpcMemoryHandle {
 }
 
 impl IpcMemory {
-    /// Opens memory of another process in `context`. Enables peer access if the memory is on another device.
+    /// Opens memory of another process in `context`. Enables peer access if the memory is on
+    /// another device.
     ///
     /// CUDA: `cuIpcOpenMemHandle_v2`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_CONTEXT` in the exporting process; `CUDA_ERROR_INVALID_VALUE` for an invalid handle;
-    /// `CUDA_ERROR_TOO_MANY_PEERS`.
+    /// `CUDA_ERROR_INVALID_CONTEXT` in the exporting process; `CUDA_ERROR_INVALID_VALUE` for an
+    /// invalid handle; `CUDA_ERROR_TOO_MANY_PEERS`.
     #[doc(alias = "cuIpcOpenMemHandle")]
     #[doc(alias = "cudaIpcOpenMemHandle")]
     pub fn open(context: &Context, handle: IpcMemoryHandle) -> Result<Self> {
@@ -63,7 +66,8 @@ impl IpcMemory {
         let flags = CUipcMem_flags::CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS.0;
         let address = context.entered(|driver| {
             let mut address = 0;
-            // SAFETY: `address` is a valid pointer, the context is current, and the driver checks the bytes of the handle.
+            // SAFETY: `address` is a valid pointer, the context is current, and the driver checks
+            // the bytes of the handle.
             unsafe { call!(driver, cuIpcOpenMemHandle_v2(&raw mut address, handle, flags) creates address) }?;
             Ok(address)
         })?;
@@ -73,7 +77,8 @@ impl IpcMemory {
         })
     }
 
-    /// Returns the address of the first byte in this process. Accesses through the pointer are not tracked.
+    /// Returns the address of the first byte in this process. Accesses through the pointer are not
+    /// tracked.
     #[must_use]
     pub fn as_pointer(&self) -> DevicePointer<u8> {
         DevicePointer::from_raw(self.address)
@@ -100,7 +105,8 @@ impl IpcMemory {
 
     fn end(&mut self) -> Result<()> {
         self.context.entered(|driver| {
-            // SAFETY: the memory is open, its context is current, and it is not used after this call.
+            // SAFETY: the memory is open, its context is current, and it is not used after this
+            // call.
             unsafe { call!(driver, cuIpcCloseMemHandle(self.address)) }
         })?;
         self.address = 0;

@@ -8,11 +8,12 @@
 //! | another process | [`IpcMemory`], [`IpcMemoryHandle`], [`IpcEventHandle`] |
 //!
 //! Stream-ordered memory and mapped physical memory are shared between processes through their
-//! [pool](curium_memory::MemoryPool::export_pointer) and their [handle](curium_memory::PhysicalMemory), which are in `curium-memory`.
+//! [pool](curium_memory::MemoryPool::export_pointer) and their
+//! [handle](curium_memory::PhysicalMemory), which are in `curium-memory`.
 //!
-//! Nothing orders the work of the two sides but what both of them use: events, semaphores, or waits on the host. Hazard tracking
-//! knows the accesses of this process through CUDA only. The simulator shares memory between processes on Linux, and implements
-//! no graphics API.
+//! Nothing orders the work of the two sides but what both of them use: events, semaphores, or waits
+//! on the host. Hazard tracking knows the accesses of this process through CUDA only. The simulator
+//! shares memory between processes on Linux, and implements no graphics API.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

@@ -11,8 +11,8 @@ use crate::toolchain::DEVICE;
 /// The results of a build.
 #[derive(Debug, Default)]
 pub(crate) struct Artifacts {
-    /// The libraries of dependencies, with the identifiers of their packages. Cargo reports them in the order in which they were finished, in
-    /// which a library may precede one that it needs.
+    /// The libraries of dependencies, with the identifiers of their packages. Cargo reports them in
+    /// the order in which they were finished, in which a library may precede one that it needs.
     libraries: Vec<(String, PathBuf)>,
     /// The source files.
     pub(crate) files: BTreeSet<PathBuf>,
@@ -48,7 +48,8 @@ impl Artifacts {
                 {
                     continue;
                 }
-                // The file that lists the sources of `libname-hash.rlib` is `name-hash.d`, and that of a finished library `libname.d`.
+                // The file that lists the sources of `libname-hash.rlib` is `name-hash.d`, and that
+                // of a finished library `libname.d`.
                 let name = file.file_stem().unwrap_or_default().to_string_lossy();
                 let list = if is_root {
                     file.with_extension("d")
@@ -71,7 +72,8 @@ impl Artifacts {
         artifacts
     }
 
-    /// Adds the files that a file of dependencies lists, in which spaces in names are escaped. Returns `false` if there is no such list.
+    /// Adds the files that a file of dependencies lists, in which spaces in names are escaped.
+    /// Returns `false` if there is no such list.
     fn add_files(&mut self, path: &Path) -> bool {
         let Ok(text) = fs::read_to_string(path) else {
             return false;
@@ -93,7 +95,8 @@ impl Artifacts {
         self.libraries.iter().map(|(_, path)| &**path)
     }
 
-    /// Returns the libraries in the order for the linker, each before those that it needs. `metadata` is the output of `cargo metadata`.
+    /// Returns the libraries in the order for the linker, each before those that it needs.
+    /// `metadata` is the output of `cargo metadata`.
     pub(crate) fn sorted_libraries(&self, metadata: &Value) -> Vec<PathBuf> {
         let nodes = metadata["resolve"]["nodes"].as_array();
         let mut needs: HashMap<&str, Vec<&str>> = HashMap::new();
@@ -144,8 +147,8 @@ fn visit<'a>(
 mod tests {
     use super::*;
 
-    /// Cargo reports a small crate before a large one that it needs, because rustc needs only the metadata of the large one. The linker takes
-    /// definitions from the libraries that follow.
+    /// Cargo reports a small crate before a large one that it needs, because rustc needs only the
+    /// metadata of the large one. The linker takes definitions from the libraries that follow.
     #[test]
     fn libraries_precede_those_that_they_need() -> Result<(), serde_json::Error> {
         let message = |name: &str| {

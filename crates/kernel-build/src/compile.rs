@@ -16,15 +16,18 @@ use crate::target::Target;
 use crate::toolchain::{DEVICE, Toolchain, lock, write};
 use crate::variables;
 
-/// The passes of `opt`. Facts of conditions are used once more at the end, because many bounds checks have their final form only after
-/// indices were simplified. A single `instcombine` is an error if it does not reach a fixpoint, unless that is not verified.
+/// The passes of `opt`. Facts of conditions are used once more at the end, because many bounds
+/// checks have their final form only after indices were simplified. A single `instcombine` is an
+/// error if it does not reach a fixpoint, unless that is not verified.
 const PASSES: &str = "globaldce,default<O3>,function(constraint-elimination,instcombine<no-verify-fixpoint>,simplifycfg)";
 
-/// Loops that copy or set words stay loops: the back end would replace the call of `memcpy` or `memset` by a loop over bytes.
+/// Loops that copy or set words stay loops: the back end would replace the call of `memcpy` or
+/// `memset` by a loop over bytes.
 const KEEP_LOOPS: [&str; 2] = ["-disable-loop-idiom-memcpy", "-disable-loop-idiom-memset"];
 
-/// The maximum size in instructions of a loop with a constant number of rounds that is unrolled. LLVM's 300 leaves arrays of registers in
-/// local memory, if a loop indexes them: nvcc has such loops unrolled by pragmas.
+/// The maximum size in instructions of a loop with a constant number of rounds that is unrolled.
+/// LLVM's 300 leaves arrays of registers in local memory, if a loop indexes them: nvcc has such
+/// loops unrolled by pragmas.
 const UNROLL_THRESHOLD: u32 = 1200;
 
 /// The version of PTX with the calls of inlined functions in its source lines.
@@ -90,9 +93,11 @@ pub(crate) fn compile(
     })
 }
 
-/// Returns a folder that all packages of an outer build share, so that each dependency is built once.
+/// Returns a folder that all packages of an outer build share, so that each dependency is built
+/// once.
 fn shared_target_folder(out: &Path) -> PathBuf {
-    // `target/debug/build/package-hash/out`, and `target/debug/build/package/hash/out` since Rust 1.100
+    // `target/debug/build/package-hash/out`, and `target/debug/build/package/hash/out` since Rust
+    // 1.100
     let build = out
         .ancestors()
         .skip(2)
@@ -105,7 +110,8 @@ fn shared_target_folder(out: &Path) -> PathBuf {
 }
 
 impl Build<'_> {
-    /// Compiles the crate and its dependencies, and links them with `core` to LLVM IR in the file `linked`.
+    /// Compiles the crate and its dependencies, and links them with `core` to LLVM IR in the file
+    /// `linked`.
     fn front_end(&self, linked: &Path) -> Result<Vec<PathBuf>> {
         let source = self.work.join("src/lib.rs");
         let root = match &self.root.file {
@@ -142,7 +148,8 @@ impl Build<'_> {
                 write(&copy, &text)?;
             }
         }
-        // Another package of the outer build may rebuild a dependency, so the libraries are read before it can.
+        // Another package of the outer build may rebuild a dependency, so the libraries are read
+        // before it can.
         fs::create_dir_all(&self.target_folder).map_err(Error::file(&self.target_folder))?;
         let _lock = lock(&self.target_folder.join("front-end.lock"))?;
         let metadata = self.metadata(&manifest)?;
@@ -220,7 +227,8 @@ impl Build<'_> {
             .map_err(|error| Error::Source(format!("cargo metadata: {error}")))
     }
 
-    /// Returns the prefixes of paths on this machine, and what replaces them. A dependency in a folder is called as one of a registry is.
+    /// Returns the prefixes of paths on this machine, and what replaces them. A dependency in a
+    /// folder is called as one of a registry is.
     fn path_prefixes(&self, metadata: &Value) -> Vec<(PathBuf, String)> {
         let mut prefixes = self.toolchain.path_prefixes();
         for package in metadata["packages"].as_array().into_iter().flatten() {
@@ -325,7 +333,8 @@ impl Build<'_> {
     /// Flags for the crate itself. Warnings are those of the outer build.
     fn root_flags(&self) -> Vec<String> {
         let mut prefixes = vec![(self.package.folder.clone(), String::new())];
-        // Two files with one name are one for rustc, which would read the declaration of a module in place of the module.
+        // Two files with one name are one for rustc, which would read the declaration of a module
+        // in place of the module.
         if matches!(self.root.file, RootFile::Generated(_)) {
             let shown = self.root.shown.display().to_string();
             prefixes.push((PathBuf::from("src/lib.rs"), shown.clone()));
@@ -352,8 +361,8 @@ impl Build<'_> {
                 .arg(format!("-passes={PASSES}"))
                 .arg(format!("-unroll-threshold={UNROLL_THRESHOLD}"))
                 .args(KEEP_LOOPS)
-                // Otherwise all threads load shared memory before a loop in which one of them writes it: the value is not used, but the
-                // accesses are a race.
+                // Otherwise all threads load shared memory before a loop in which one of them
+                // writes it: the value is not used, but the accesses are a race.
                 .arg("-disable-licm-promotion")
                 .args([&cpu, &features])
                 .arg(device)
@@ -372,8 +381,8 @@ impl Build<'_> {
             self.toolchain
                 .tool("llc")
                 .args(["-O3", "-asm-verbose=0", contraction, &cpu, &features])
-                // A value that is used behind a condition only would be computed there, one after another and with its operands in
-                // registers until then.
+                // A value that is used behind a condition only would be computed there, one after
+                // another and with its operands in registers until then.
                 .arg("-disable-machine-sink")
                 .arg(&optimized)
                 .arg("-o")
@@ -410,7 +419,8 @@ fn remap(prefixes: &[(PathBuf, String)]) -> Vec<String> {
         .collect()
 }
 
-/// Removes the source lines of a PTX text, and the names of inlined functions, which are at its end.
+/// Removes the source lines of a PTX text, and the names of inlined functions, which are at its
+/// end.
 pub(crate) fn without_lines(ptx: &str) -> String {
     let mut text = String::with_capacity(ptx.len());
     let code = ptx.split("\t.section\t.debug_str\n").next().unwrap_or(ptx);

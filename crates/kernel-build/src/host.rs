@@ -8,7 +8,8 @@ use crate::rewrite::Kernel;
 use crate::source::{Root, Source};
 use crate::target::Target;
 
-/// Returns an invocation of the macro of the device crate that declares `Kernels`. Without tables, the kernels are those of the source.
+/// Returns an invocation of the macro of the device crate that declares `Kernels`. Without tables,
+/// the kernels are those of the source.
 pub(crate) fn render(
     options: &Kernels,
     root: Option<&Root>,

@@ -1,7 +1,8 @@
 //! Compiles CUDA kernels in Rust to PTX.
 //!
-//! Kernels are written with `curium-kernel`, in a module of a package or in a package of their own. A build script compiles them with the
-//! Rust toolchain that builds the package, and `curium_kernel::include_kernels!` embeds the result:
+//! Kernels are written with `curium-kernel`, in a module of a package or in a package of their own.
+//! A build script compiles them with the Rust toolchain that builds the package, and
+//! `curium_kernel::include_kernels!` embeds the result:
 //!
 //! ```no_run
 //! // in `main` of build.rs
@@ -16,18 +17,20 @@
 //! rustup component add llvm-tools rust-src
 //! ```
 //!
-//! `core` is built for the GPU from `rust-src` once for each toolchain, in half a minute, in the folder `CURIUM_KERNELS_CACHE` or
-//! `curium/kernels` of the user's cache folder. Where `rustup target add nvptx64-nvidia-cuda` finds that target, it takes the place of
-//! `rust-src`. Nothing of NVIDIA is needed.
+//! `core` is built for the GPU from `rust-src` once for each toolchain, in half a minute, in the
+//! folder `CURIUM_KERNELS_CACHE` or `curium/kernels` of the user's cache folder. Where
+//! `rustup target add nvptx64-nvidia-cuda` finds that target, it takes the place of `rust-src`.
+//! Nothing of NVIDIA is needed.
 //!
 //! The device code is compiled with the features of the package that are enabled for the host.
 //!
-//! `CURIUM_KERNELS_TOOLCHAIN` names another toolchain of rustup for the kernels, such as `stable`, if that of the package is too old.
+//! `CURIUM_KERNELS_TOOLCHAIN` names another toolchain of rustup for the kernels, such as `stable`,
+//! if that of the package is too old.
 //!
 //! # Prebuilt PTX
 //!
-//! A build without these parts needs PTX that is committed beside the source. The environment variable `CURIUM_KERNELS`
-//! selects what a build does:
+//! A build without these parts needs PTX that is committed beside the source. The environment
+//! variable `CURIUM_KERNELS` selects what a build does:
 //!
 //! | value | effect |
 //! |---|---|
@@ -37,18 +40,22 @@
 //! | `check` | compiles the kernels, and compares them with the prebuilt PTX |
 //! | not set | compiles the kernels, or uses the prebuilt PTX on docs.rs, in a published package, and if a part of the toolchain is missing |
 //!
-//! [`Kernels::prefer_prebuilt`] selects prebuilt PTX that belongs to the source also where the kernels could be compiled.
+//! [`Kernels::prefer_prebuilt`] selects prebuilt PTX that belongs to the source also where the
+//! kernels could be compiled.
 //!
-//! The prebuilt PTX has no source lines and no paths of the machine, and its text is the same on every machine with the same toolchain.
+//! The prebuilt PTX has no source lines and no paths of the machine, and its text is the same on
+//! every machine with the same toolchain.
 //!
 //! # How it works
 //!
-//! rustc is the front end only: it translates the crate and its dependencies to LLVM IR without running LLVM's passes. `llvm-link` links
-//! the modules with `core`. This crate rewrites what Rust cannot express (kernels, shared memory, instructions of the GPU, panics), and
-//! refuses what safe kernels must not do, such as atomics of `core` and statics that can change. `opt` and `llc` compile the result.
+//! rustc is the front end only: it translates the crate and its dependencies to LLVM IR without
+//! running LLVM's passes. `llvm-link` links the modules with `core`. This crate rewrites what Rust
+//! cannot express (kernels, shared memory, instructions of the GPU, panics), and refuses what safe
+//! kernels must not do, such as atomics of `core` and statics that can change. `opt` and `llc`
+//! compile the result.
 //!
-//! An error in a kernel is reported once, at its line: by the compilation for the host if it has it too, and otherwise by
-//! `include_kernels!`.
+//! An error in a kernel is reported once, at its line: by the compilation for the host if it has it
+//! too, and otherwise by `include_kernels!`.
 
 mod artifact;
 mod compile;
@@ -144,12 +151,13 @@ impl Kernels {
         }
     }
 
-    /// A module of a package: `mod name { … }` or `mod name;` at the top level of `file`, such as `src/main.rs`. The path is relative to
-    /// the package.
+    /// A module of a package: `mod name { … }` or `mod name;` at the top level of `file`, such as
+    /// `src/main.rs`. The path is relative to the package.
     ///
-    /// A package may have several modules, each with its own call and its own name, which selects it in `include_kernels!`. Binaries,
-    /// examples and the library are separate crates: the module is in the file that includes it, or in the library, whose
-    /// `pub struct Kernels` the others use.
+    /// A package may have several modules, each with its own call and its own name, which selects
+    /// it in `include_kernels!`. Binaries, examples and the library are separate crates: the module
+    /// is in the file that includes it, or in the library, whose `pub struct Kernels` the others
+    /// use.
     ///
     /// ```no_run
     /// # use curium_kernel_build::Kernels;
@@ -169,8 +177,8 @@ impl Kernels {
         Self::new(Source::Package)
     }
 
-    /// Sets the architectures, from `sm_70` to `sm_121a`. Default: `sm_80`. There is PTX for each of them, and the best one for a device is
-    /// selected when the kernels are loaded.
+    /// Sets the architectures, from `sm_70` to `sm_121a`. Default: `sm_80`. There is PTX for each
+    /// of them, and the best one for a device is selected when the kernels are loaded.
     #[must_use]
     pub fn targets<'a>(mut self, names: impl IntoIterator<Item = &'a str>) -> Self {
         self.targets.clear();
@@ -183,8 +191,9 @@ impl Kernels {
         self.sort_targets()
     }
 
-    /// Adds an architecture with a version of PTX, such as `Target::new("sm_90")?.with_ptx_version(8, 5)?`. It replaces an architecture of
-    /// the same name.
+    /// Adds an architecture with a version of PTX, such as
+    /// `Target::new("sm_90")?.with_ptx_version(8, 5)?`. It replaces an architecture of the same
+    /// name.
     #[must_use]
     pub fn target(mut self, target: Target) -> Self {
         self.targets
@@ -206,14 +215,15 @@ impl Kernels {
         self
     }
 
-    /// Allows the compiler to round `a * b + c` once, as CUDA C++ does by default. Default: `false`, as everywhere in Rust; `mul_add` rounds
-    /// once in either case.
+    /// Allows the compiler to round `a * b + c` once, as CUDA C++ does by default. Default:
+    /// `false`, as everywhere in Rust; `mul_add` rounds once in either case.
     ///
     /// # Safety
     ///
-    /// The compiler decides at each place, also in copies of one expression. A floating-point value of the code of a block or a warp can
-    /// therefore differ between threads in its last bit. No branch of such code depends on a value that was computed from a product and a
-    /// sum: compare such values in the code of one thread only.
+    /// The compiler decides at each place, also in copies of one expression. A floating-point value
+    /// of the code of a block or a warp can therefore differ between threads in its last bit. No
+    /// branch of such code depends on a value that was computed from a product and a sum: compare
+    /// such values in the code of one thread only.
     #[must_use]
     pub unsafe fn contract(mut self, contract: bool) -> Self {
         self.contract = contract;
@@ -227,24 +237,26 @@ impl Kernels {
         self
     }
 
-    /// Sets whether the PTX has source lines and the calls of inlined functions, which profilers and the simulator show. Default: `true`.
-    /// Prebuilt PTX has none.
+    /// Sets whether the PTX has source lines and the calls of inlined functions, which profilers
+    /// and the simulator show. Default: `true`. Prebuilt PTX has none.
     #[must_use]
     pub fn debug_lines(mut self, lines: bool) -> Self {
         self.debug_lines = lines;
         self
     }
 
-    /// Sets the packages that a module of kernels uses, besides `curium-kernel`. They are names of `[dependencies]` of the package, so that
-    /// the host and the device use the same versions. A whole package uses all that are not optional.
+    /// Sets the packages that a module of kernels uses, besides `curium-kernel`. They are names of
+    /// `[dependencies]` of the package, so that the host and the device use the same versions. A
+    /// whole package uses all that are not optional.
     #[must_use]
     pub fn dependencies<'a>(mut self, names: impl IntoIterator<Item = &'a str>) -> Self {
         self.dependencies = names.into_iter().map(str::to_owned).collect();
         self
     }
 
-    /// Sets whether a build uses the prebuilt PTX wherever it belongs to the source. Default: `false`. The build takes seconds less for
-    /// users of a program, and compiles the kernels only after a change.
+    /// Sets whether a build uses the prebuilt PTX wherever it belongs to the source. Default:
+    /// `false`. The build takes seconds less for users of a program, and compiles the kernels only
+    /// after a change.
     #[must_use]
     pub fn prefer_prebuilt(mut self, prefer: bool) -> Self {
         self.prefers_prebuilt = prefer;
@@ -266,9 +278,11 @@ impl Kernels {
         text
     }
 
-    /// Compiles the kernels in a build script, for `include_kernels!`. A module's name selects it there; a whole package is called `kernels`.
+    /// Compiles the kernels in a build script, for `include_kernels!`. A module's name selects it
+    /// there; a whole package is called `kernels`.
     ///
-    /// Errors appear when `include_kernels!` is compiled. Two sources of one name are an error of the build script.
+    /// Errors appear when `include_kernels!` is compiled. Two sources of one name are an error of
+    /// the build script.
     ///
     /// # Panics
     ///
@@ -312,7 +326,8 @@ impl Kernels {
         };
         let file = out.join(format!("{name}.rs"));
         fs::write(&file, text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-        // `include_kernels!` reads the variable, so that it can report a module that no build script compiles.
+        // `include_kernels!` reads the variable, so that it can report a module that no build
+        // script compiles.
         println_directive(&format!(
             "cargo::rustc-env={FILE_VARIABLE}{name}={}",
             file.display()
@@ -332,7 +347,8 @@ impl Kernels {
             },
             Err(error) => error,
         };
-        // Cargo runs the script again while there are errors: the file never exists. What would mend them may be in any crate.
+        // Cargo runs the script again while there are errors: the file never exists. What would
+        // mend them may be in any crate.
         println_directive(&format!(
             "cargo::rerun-if-changed={}",
             out.join("always").display()
@@ -438,8 +454,8 @@ impl Kernels {
         Ok((root, compiled))
     }
 
-    /// Compiles the kernels outside of a build script. `package` is the folder of the package; `out` is a folder for the build, which later
-    /// builds reuse.
+    /// Compiles the kernels outside of a build script. `package` is the folder of the package;
+    /// `out` is a folder for the build, which later builds reuse.
     ///
     /// # Errors
     ///

@@ -117,8 +117,8 @@ impl Package {
         })
     }
 
-    /// Returns the manifest of the crate for the device. Its dependencies are `curium-kernel`, `names`, and for a whole package all but the
-    /// optional ones that no feature enables.
+    /// Returns the manifest of the crate for the device. Its dependencies are `curium-kernel`,
+    /// `names`, and for a whole package all but the optional ones that no feature enables.
     pub(crate) fn device_manifest(
         &self,
         package_name: &str,

@@ -1,7 +1,8 @@
 //! PTX that is committed beside the source.
 //!
-//! It is for builds without the parts of a toolchain that compile kernels: on docs.rs, with an old Rust, from a published package. Its first
-//! lines record what it was compiled from. The text is the same on every machine.
+//! It is for builds without the parts of a toolchain that compile kernels: on docs.rs, with an old
+//! Rust, from a published package. Its first lines record what it was compiled from. The text is
+//! the same on every machine.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -309,8 +310,8 @@ mod tests {
         })
     }
 
-    /// The round trip keeps tables and PTX, without source lines; a change of the kernels or of the options is noticed, and a change of
-    /// line ends is not.
+    /// The round trip keeps tables and PTX, without source lines; a change of the kernels or of the
+    /// options is noticed, and a change of line ends is not.
     #[test]
     fn prebuilt_ptx_belongs_to_its_source() -> Result {
         let folder = tempfile::tempdir()?;

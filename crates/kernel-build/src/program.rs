@@ -6,7 +6,8 @@ use std::process::Command;
 
 use crate::error::{Error, Result};
 
-/// Variables of cargo that a build inside of a build needs. All other variables of cargo describe the outer build.
+/// Variables of cargo that a build inside of a build needs. All other variables of cargo describe
+/// the outer build.
 const KEPT: &[&str] = &[
     "CARGO_HOME",
     "CARGO_HTTP_",

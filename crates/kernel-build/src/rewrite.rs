@@ -1,22 +1,28 @@
-//! Rewrites what rustc cannot express: kernels, shared memory, instructions and panics. Refuses what safe kernels must not do.
+//! Rewrites what rustc cannot express: kernels, shared memory, instructions and panics. Refuses
+//! what safe kernels must not do.
 //!
 //! # Rules
 //!
-//! 1. Everything that a kernel can reach is checked, and nothing else is kept. Reachability counts every mention of a function, so it
-//!    covers function pointers and vtables.
-//! 2. Instructions and intrinsics are checked against a list of those that are allowed ([`allow`]): safe code could use atomics of `core`
-//!    or statics that can change to pass values that differ between threads to the code of a block.
-//! 3. Code of a block does not reach an allocator, because addresses and failures of allocations differ between threads.
-//! 4. Every function and every call, also through a pointer, is `convergent` before LLVM's first pass. LLVM infers where that is not
-//!    needed, and never duplicates the others.
-//! 5. Names that begin with `curium.` are instructions and kernels of the device crate. No other crate defines them.
+//! 1. Everything that a kernel can reach is checked, and nothing else is kept. Reachability counts
+//!    every mention of a function, so it covers function pointers and vtables.
+//! 2. Instructions and intrinsics are checked against a list of those that are allowed ([`allow`]):
+//!    safe code could use atomics of `core` or statics that can change to pass values that differ
+//!    between threads to the code of a block.
+//! 3. Code of a block does not reach an allocator, because addresses and failures of allocations
+//!    differ between threads.
+//! 4. Every function and every call, also through a pointer, is `convergent` before LLVM's first
+//!    pass. LLVM infers where that is not needed, and never duplicates the others.
+//! 5. Names that begin with `curium.` are instructions and kernels of the device crate. No other
+//!    crate defines them.
 //! 6. Panics are recognized by symbols of the real `core` ([`panic`]).
-//! 7. An expression has one value, whether LLVM computes it or the device, except for the bits of NaN: remainders are calls of a function that
-//!    is exact ([`remainder`]), and there are no fast-math flags.
+//! 7. An expression has one value, whether LLVM computes it or the device, except for the bits of
+//!    NaN: remainders are calls of a function that is exact ([`remainder`]), and there are no
+//!    fast-math flags.
 //! 8. An error names the item.
 //! 9. Copies of unknown length move the largest words that their alignment allows ([`copy`]).
-//! 10. Every function is `sanitize_thread`, so that LLVM does not load memory where the source does not. Otherwise threads load elements of
-//!     shared memory that others own, and drop the value: a race.
+//! 10. Every function is `sanitize_thread`, so that LLVM does not load memory where the source does
+//!     not. Otherwise threads load elements of shared memory that others own, and drop the value: a
+//!     race.
 
 mod allow;
 mod copy;
@@ -56,7 +62,8 @@ const TABLE: &str = "curium.meta.";
 const TABLE_SECTION: &str = ".curium.kernel";
 const SHARED_SECTION: &str = ".curium.shared";
 
-/// The constraints of `core::hint::black_box`, and those with a register for pointers of the device.
+/// The constraints of `core::hint::black_box`, and those with a register for pointers of the
+/// device.
 const BLACK_BOX: &str = "asm sideeffect \"\", \"r,~{memory}\"(ptr ";
 const BLACK_BOX_OF_POINTERS: &str = "asm sideeffect \"\", \"l,~{memory}\"(ptr ";
 
@@ -288,7 +295,8 @@ impl<'a> Rewrite<'a> {
         }
     }
 
-    /// Instructions are declared by the device crate, and defined by this one alone. Functions of the device's runtime are defined by no crate.
+    /// Instructions are declared by the device crate, and defined by this one alone. Functions of
+    /// the device's runtime are defined by no crate.
     fn check_reserved_names(&mut self) {
         for function in self
             .module
@@ -334,7 +342,8 @@ impl<'a> Rewrite<'a> {
         reached
     }
 
-    /// Returns what an entity mentions, after panics are replaced. Functions that are replaced mention nothing.
+    /// Returns what an entity mentions, after panics are replaced. Functions that are replaced
+    /// mention nothing.
     fn find_mentions(&self, entity: Entity<'a>) -> Vec<Entity<'a>> {
         let mut names = Vec::new();
         match entity {
@@ -486,7 +495,8 @@ impl<'a> Rewrite<'a> {
 }
 
 impl<'a> Rewrite<'a> {
-    /// Describes the way from a kernel to an entity: `kernel → function → …`, and the line of the user's code.
+    /// Describes the way from a kernel to an entity: `kernel → function → …`, and the line of the
+    /// user's code.
     fn describe(&self, steps: &[Entity<'a>]) -> String {
         let mut names = Vec::new();
         for Entity::Function(name) | Entity::Global(name) in steps.iter().copied() {
@@ -505,8 +515,9 @@ impl<'a> Rewrite<'a> {
         }
     }
 
-    /// Returns the line of the user's code that is nearest to the last of the steps. Files of the user are in the folder of the kernel's, which may
-    /// be called from a macro of the device crate.
+    /// Returns the line of the user's code that is nearest to the last of the steps. Files of the
+    /// user are in the folder of the kernel's, which may be called from a macro of the device
+    /// crate.
     fn locate(&self, steps: &[Entity<'a>]) -> Option<Location<'a>> {
         let locations = Locations::new(&self.module.metadata);
         let mut lines = Vec::new();
@@ -593,7 +604,8 @@ struct Printer<'a, 'b> {
     messages: BTreeMap<Vec<u8>, String>,
     /// The functions that copy memory.
     copies: BTreeSet<Copy>,
-    /// Metadata that mentions functions, such as a list of possible callees. It would have to be rewritten, and is left out.
+    /// Metadata that mentions functions, such as a list of possible callees. It would have to be
+    /// rewritten, and is left out.
     dropped_metadata: HashSet<&'a str>,
     has_remainders: bool,
 }
@@ -683,7 +695,8 @@ impl<'a, 'b> Printer<'a, 'b> {
         }
     }
 
-    /// Constants have no names of their own, so they are numbered in the order in which the functions, sorted by name, mention them.
+    /// Constants have no names of their own, so they are numbered in the order in which the
+    /// functions, sorted by name, mention them.
     fn name_constants(&mut self, constants: &[&'a str], used: &mut Names) {
         let remaining: HashSet<&str> = constants.iter().copied().collect();
         let mut queue: VecDeque<Entity<'a>> = self
@@ -993,8 +1006,8 @@ impl<'a, 'b> Printer<'a, 'b> {
         )
     }
 
-    /// The function that prints a message, and the messages. A location is the name of the file, which ends with a zero, its length, and
-    /// the line.
+    /// The function that prints a message, and the messages. A location is the name of the file,
+    /// which ends with a zero, its length, and the line.
     fn message_functions(&self, is_declared: bool) -> String {
         let mut out = String::new();
         for (text, name) in &self.messages {
@@ -1056,8 +1069,9 @@ impl<'a, 'b> Printer<'a, 'b> {
     }
 }
 
-/// Removes the flags that let LLVM choose between values. rustc sets `nsz` for `f32::max`, whose result may be either zero: without it, the
-/// instruction is the same, and `max(-0.0, 0.0)` is 0.0 wherever LLVM computes it.
+/// Removes the flags that let LLVM choose between values. rustc sets `nsz` for `f32::max`, whose
+/// result may be either zero: without it, the instruction is the same, and `max(-0.0, 0.0)` is 0.0
+/// wherever LLVM computes it.
 fn without_fast_math(mut text: String) -> String {
     const FLAGS: [&str; 8] = [
         " nsz ",
@@ -1101,7 +1115,8 @@ fn mentioning_metadata(line: &str) -> Option<&str> {
         .then_some(id)
 }
 
-/// The `core` of rustup has more debug information than source lines, with which the driver would not optimize.
+/// The `core` of rustup has more debug information than source lines, with which the driver would
+/// not optimize.
 fn with_source_lines_only(line: &str) -> String {
     const KIND: &str = "emissionKind: ";
     let kinds = [

@@ -26,7 +26,8 @@ pub(crate) struct Root {
     pub(crate) file: RootFile,
     /// The file that the user wrote, relative to the package.
     pub(crate) shown: PathBuf,
-    /// The text of the kernels, which is what the prebuilt PTX belongs to. It does not include code of the host around a module.
+    /// The text of the kernels, which is what the prebuilt PTX belongs to. It does not include code
+    /// of the host around a module.
     pub(crate) text: String,
     /// Paths of the kernels that the source declares, such as `kernels::saxpy`.
     pub(crate) kernels: Vec<String>,
@@ -51,7 +52,8 @@ impl Source {
         }
     }
 
-    /// Returns the error if another source of the package has the same name, by which `include_kernels!` selects it.
+    /// Returns the error if another source of the package has the same name, by which
+    /// `include_kernels!` selects it.
     pub(crate) fn conflict(&self, compiled: &[Self]) -> Option<String> {
         let other = compiled
             .iter()
@@ -156,8 +158,8 @@ fn read_module(package: &Path, file: &Path, name: &str) -> Result<Root> {
             &mut kernels,
         )?;
         return Ok(Root {
-            // The module is a child of an inline module with the folder of its parent, so that its own submodules are found where the host
-            // finds them.
+            // The module is a child of an inline module with the folder of its parent, so that its
+            // own submodules are found where the host finds them.
             file: RootFile::Declaration(format!(
                 "#![no_std]\n#[path = {:?}]\nmod {SOURCE} {{\n    {}pub mod {name};\n}}\npub use {SOURCE}::*;\n",
                 folder.display().to_string(),
@@ -188,7 +190,8 @@ fn read_module(package: &Path, file: &Path, name: &str) -> Result<Root> {
     })
 }
 
-/// Returns a crate that contains the module only, on the same lines and in the same columns as in its file.
+/// Returns a crate that contains the module only, on the same lines and in the same columns as in
+/// its file.
 fn generated(text: &str, start: usize, module: &str, folder: &Path) -> String {
     // Submodules of the module are found where the host finds them.
     let attributes = format!("#![no_std] #[path = {:?}]", folder.display().to_string());
@@ -272,7 +275,8 @@ fn module_file(module: &syn::ItemMod, folder: &Path, name: &str) -> Result<PathB
     })
 }
 
-/// Collects the paths of functions with the attribute `kernel`, also in files of modules. `folder` is where modules of these items are.
+/// Collects the paths of functions with the attribute `kernel`, also in files of modules. `folder`
+/// is where modules of these items are.
 fn collect_kernels(
     items: &[syn::Item],
     folder: &Path,
@@ -290,7 +294,8 @@ fn collect_kernels(
                 if let Some((_, items)) = &module.content {
                     collect_kernels(items, &folder.join(&name), &prefix, kernels)?;
                 } else if let Ok(file) = module_file(module, folder, &name) {
-                    // A file may be missing if the module is not compiled; otherwise rustc reports it.
+                    // A file may be missing if the module is not compiled; otherwise rustc reports
+                    // it.
                     let syntax = parse(&file, &read(&file)?)?;
                     collect_kernels(&syntax.items, &module_folder(&file), &prefix, kernels)?;
                 }
@@ -304,9 +309,11 @@ fn collect_kernels(
 /// The name by which the macros of the device crate refer to it.
 const DEVICE_CRATE: &str = "curium_kernel";
 
-/// Refuses another crate under the name of the device crate in the root of a crate: the macros' `unsafe` code trusts it.
+/// Refuses another crate under the name of the device crate in the root of a crate: the macros'
+/// `unsafe` code trusts it.
 ///
-/// Only an item can give a crate that name, and no macro: rustc does not let an expansion shadow a dependency.
+/// Only an item can give a crate that name, and no macro: rustc does not let an expansion shadow a
+/// dependency.
 pub(crate) fn check_crate_names(root: &Path) -> Result<()> {
     let Ok(text) = fs::read_to_string(root) else {
         return Ok(());

@@ -9,7 +9,8 @@ use crate::error::{Error, Result};
 /// The oldest architecture that kernels are compiled for, times ten.
 const OLDEST_ARCHITECTURE: u32 = 70;
 
-/// A GPU architecture, such as `sm_80`. Newer GPUs run its PTX too, except with the suffix `a` (this architecture only) or `f` (its family).
+/// A GPU architecture, such as `sm_80`. Newer GPUs run its PTX too, except with the suffix `a`
+/// (this architecture only) or `f` (its family).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Target {
     target: curium_format::Target,
@@ -22,8 +23,8 @@ fn architectures() -> impl Iterator<Item = curium_format::Target> {
 }
 
 impl Target {
-    /// Parses the name of an architecture, `sm_70` to `sm_121a`. The version of PTX is the oldest that has the architecture, but at least
-    /// 7.8, which every driver since CUDA 11.8 reads.
+    /// Parses the name of an architecture, `sm_70` to `sm_121a`. The version of PTX is the oldest
+    /// that has the architecture, but at least 7.8, which every driver since CUDA 11.8 reads.
     ///
     /// # Errors
     ///
@@ -47,7 +48,8 @@ impl Target {
         }
     }
 
-    /// Sets the version of PTX, such as `(8, 0)`. Newer versions have more instructions, and need a newer driver.
+    /// Sets the version of PTX, such as `(8, 0)`. Newer versions have more instructions, and need a
+    /// newer driver.
     ///
     /// # Errors
     ///

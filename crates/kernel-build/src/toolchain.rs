@@ -19,13 +19,15 @@ pub(crate) const DEVICE: &str = "nvptx64-nvidia-cuda";
 /// The environment variable with the name of another toolchain of rustup.
 pub(crate) const TOOLCHAIN: &str = "CURIUM_KERNELS_TOOLCHAIN";
 
-/// The oldest release that compiles kernels correctly: older ones duplicate barriers (rust-lang/rust#137086).
+/// The oldest release that compiles kernels correctly: older ones duplicate barriers
+/// (rust-lang/rust#137086).
 const MINIMUM: (u32, u32) = (1, 97);
 
 /// Changes with the flags for `core`, so that an old build of `core` is not used.
 const CORE_REVISION: u32 = 2;
 
-/// Flags with which the distributed `core` is built. They affect which functions are inlined; with them, the PTX is the same.
+/// Flags with which the distributed `core` is built. They affect which functions are inlined; with
+/// them, the PTX is the same.
 const CORE_FLAGS: &[&str] = &[
     "-Csymbol-mangling-version=v0",
     "-Ccodegen-units=1",
@@ -142,7 +144,8 @@ impl Toolchain {
         Err(Error::Toolchain(problem))
     }
 
-    /// Returns the option with which rustup changes this toolchain, or nothing if it is none of rustup's.
+    /// Returns the option with which rustup changes this toolchain, or nothing if it is none of
+    /// rustup's.
     fn rustup_option(&self) -> String {
         let folder = self.sysroot.parent();
         match self.sysroot.file_name() {
@@ -263,7 +266,8 @@ impl Toolchain {
             return Ok(finished);
         }
         fs::create_dir_all(&cache).map_err(Error::file(&cache))?;
-        // One process builds, and the others wait. The folder appears at once with all of its files, and is never changed.
+        // One process builds, and the others wait. The folder appears at once with all of its
+        // files, and is never changed.
         let _lock = lock(&cache.join(format!("{name}.lock")))?;
         if finished.exists() {
             return Ok(finished);
@@ -306,7 +310,8 @@ impl Toolchain {
             .arg(package.join("Cargo.toml"))
             .arg("--target-dir")
             .arg(&target_folder)
-            // `core` is a part of the compiler, and only builds with its permission. User code does not get it.
+            // `core` is a part of the compiler, and only builds with its permission. User code does
+            // not get it.
             .env("RUSTC_BOOTSTRAP", "1")
             .env("CARGO_PROFILE_RELEASE_PANIC", "abort")
             .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));

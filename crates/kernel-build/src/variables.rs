@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
-/// Returns the module with its variables in the order of their names, each after those that its initial value names.
+/// Returns the module with its variables in the order of their names, each after those that its
+/// initial value names.
 ///
-/// LLVM emits those that one initial value names in the order of their addresses in its memory, which differs between runs.
+/// LLVM emits those that one initial value names in the order of their addresses in its memory,
+/// which differs between runs.
 pub(crate) fn ordered(ptx: &str) -> String {
     let mut text = String::with_capacity(ptx.len());
     let mut variables = BTreeMap::new();
@@ -20,7 +22,8 @@ pub(crate) fn ordered(ptx: &str) -> String {
     text
 }
 
-/// Returns the name of the variable that a line defines, if it defines one at the level of the module.
+/// Returns the name of the variable that a line defines, if it defines one at the level of the
+/// module.
 fn variable_name(line: &str) -> Option<&str> {
     let directives = [".visible ", ".weak ", ".common "]
         .into_iter()

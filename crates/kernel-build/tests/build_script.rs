@@ -271,7 +271,8 @@ fn modules_of_one_name_are_an_error() -> TestResult {
     Ok(())
 }
 
-/// Mistakes in the setup of a package with the device crate that users have: each error names the remedy.
+/// Mistakes in the setup of a package with the device crate that users have: each error names the
+/// remedy.
 #[test]
 #[ignore = "builds a package with its build script"]
 fn setup_mistakes_name_the_remedy() -> TestResult {
@@ -317,7 +318,8 @@ fn time_check(package: &Package, main: &str) -> Result<Duration, Box<dyn std::er
     Ok(start.elapsed())
 }
 
-/// A build that changes nothing runs no build script; a change of the host's code compiles the kernels again, though cargo has them.
+/// A build that changes nothing runs no build script; a change of the host's code compiles the
+/// kernels again, though cargo has them.
 #[test]
 #[ignore = "builds a package with its build script; needs the toolchain's parts for kernels"]
 fn unchanged_build_takes_a_second() -> TestResult {

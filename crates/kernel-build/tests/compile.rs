@@ -1,6 +1,7 @@
 //! The whole way from Rust to PTX, with a small device crate.
 //!
-//! These tests need the toolchain's parts for kernels. Without them they do nothing, except if `CURIUM_KERNELS` is `check` or `build`.
+//! These tests need the toolchain's parts for kernels. Without them they do nothing, except if
+//! `CURIUM_KERNELS` is `check` or `build`.
 
 use std::env;
 use std::fs;
@@ -156,8 +157,8 @@ fn kernels_have_package_features() -> TestResult {
     Ok(())
 }
 
-/// A block reaches a barrier through a function pointer, between two branches on the number of the thread. Duplicating the call into the
-/// branches would separate the threads of the block.
+/// A block reaches a barrier through a function pointer, between two branches on the number of the
+/// thread. Duplicating the call into the branches would separate the threads of the block.
 #[test]
 fn barriers_are_not_duplicated() -> TestResult {
     let module = r#"
@@ -481,7 +482,8 @@ fn errors_have_their_line() -> TestResult {
     Ok(())
 }
 
-/// A module in a file of its own, with a module in another file. Messages name the files as the host does.
+/// A module in a file of its own, with a module in another file. Messages name the files as the
+/// host does.
 #[test]
 fn modules_in_files() -> TestResult {
     let package = Package::new("files", "")?;
@@ -559,7 +561,8 @@ fn unknown_targets_are_errors() -> TestResult {
     Ok(())
 }
 
-/// The second build of an unchanged package compiles nothing with rustc; a deleted intermediate file is compiled again.
+/// The second build of an unchanged package compiles nothing with rustc; a deleted intermediate
+/// file is compiled again.
 #[test]
 fn unchanged_builds_are_fast() -> TestResult {
     let package = Package::new("unchanged", SAXPY)?;

@@ -1,7 +1,7 @@
 //! The package of the README, as a newcomer creates it: run, tested, changed, broken, and packed.
 //!
-//! The tests are ignored because they compile Curium; `cargo xtask ci --step rust-kernels` runs them. They need the toolchain's parts for
-//! kernels.
+//! The tests are ignored because they compile Curium; `cargo xtask ci --step rust-kernels` runs
+//! them. They need the toolchain's parts for kernels.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -46,7 +46,8 @@ fn blocks(language: &str) -> TestResult<Vec<String>> {
 }
 
 impl Package {
-    /// Creates the package from the code blocks of the README. Its name is that of its program, so each test has another.
+    /// Creates the package from the code blocks of the README. Its name is that of its program, so
+    /// each test has another.
     fn from_readme(name: &str) -> TestResult<Self> {
         let folder = tempfile::tempdir()?;
         fs::create_dir(folder.path().join("src"))?;
@@ -200,7 +201,8 @@ impl Package {
 
 const OUTPUT: &str = "Curium Simulator (H100 model): [12.0, 24.0, 36.0]\n";
 
-/// The program runs and its test passes. Without the toolchain's parts, both do so once the kernels' PTX is committed.
+/// The program runs and its test passes. Without the toolchain's parts, both do so once the
+/// kernels' PTX is committed.
 #[test]
 #[ignore = "compiles Curium; needs the toolchain's parts for kernels"]
 fn program_of_the_readme_runs() -> TestResult {
@@ -230,7 +232,8 @@ fn program_of_the_readme_runs() -> TestResult {
     Ok(())
 }
 
-/// `cargo check` reports a wrong kernel or launch once, at its line, and knows the launchers without having seen them.
+/// `cargo check` reports a wrong kernel or launch once, at its line, and knows the launchers
+/// without having seen them.
 #[test]
 #[ignore = "compiles Curium; needs the toolchain's parts for kernels"]
 fn errors_appear_once() -> TestResult {
@@ -329,7 +332,8 @@ fn device_errors_appear_once() -> TestResult {
     Ok(())
 }
 
-/// rust-analyzer, if it is installed, resolves everything in the program: kernels, launchers and the struct of the build script.
+/// rust-analyzer, if it is installed, resolves everything in the program: kernels, launchers and
+/// the struct of the build script.
 #[test]
 #[ignore = "compiles Curium; needs the toolchain's parts for kernels"]
 fn editors_understand_kernels() -> TestResult {
@@ -384,7 +388,8 @@ fn packed_package_is_complete() -> TestResult {
     Ok(())
 }
 
-/// Writes the times of builds to `times-new-package.txt`. A build that changes nothing takes less than a second on an idle machine.
+/// Writes the times of builds to `times-new-package.txt`. A build that changes nothing takes less
+/// than a second on an idle machine.
 #[test]
 #[ignore = "compiles Curium; needs the toolchain's parts for kernels"]
 fn unchanged_build_is_fast() -> TestResult {

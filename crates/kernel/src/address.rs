@@ -1,6 +1,7 @@
 //! Addresses of elements.
 
-/// An address. It is `Sync`, so that errors name [`BlockCodeOnly`](crate::block::BlockCodeOnly) and not a pointer.
+/// An address. It is `Sync`, so that errors name [`BlockCodeOnly`](crate::block::BlockCodeOnly) and
+/// not a pointer.
 pub(crate) struct Address<T: ?Sized>(pub(crate) *mut T);
 
 impl<T: ?Sized> Clone for Address<T> {

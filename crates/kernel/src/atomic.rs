@@ -13,10 +13,11 @@ use crate::thread::SingleThread;
 
 /// A number in shared memory or in a buffer, which threads access atomically.
 ///
-/// The scope is a part of the type. An operation is atomic for the threads of its scope, so memory that all blocks access needs
-/// [`DeviceScope`], which is the default.
+/// The scope is a part of the type. An operation is atomic for the threads of its scope, so memory
+/// that all blocks access needs [`DeviceScope`], which is the default.
 ///
-/// Operations take the thread, because their results differ between threads: code of a block cannot use them.
+/// Operations take the thread, because their results differ between threads: code of a block cannot
+/// use them.
 #[repr(transparent)]
 pub struct Atomic<T, S = DeviceScope> {
     value: UnsafeCell<T>,
@@ -44,7 +45,8 @@ pub trait GridScope: MemoryScope {}
 #[derive(Clone, Copy, Debug)]
 pub struct BlockScope;
 
-/// The threads of a cluster (`.cluster`): for distributed shared memory. Needs compute capability 9.0.
+/// The threads of a cluster (`.cluster`): for distributed shared memory. Needs compute capability
+/// 9.0.
 #[derive(Clone, Copy, Debug)]
 pub struct ClusterScope;
 
@@ -451,7 +453,8 @@ impl<T: AtomicNumber, S: MemoryScope> Atomic<T, S> {
         unsafe { T::store(self.value.get(), value, S::NUMBER) };
     }
 
-    /// Returns the number for accesses that need not be atomic, because the caller is the only one that can access it.
+    /// Returns the number for accesses that need not be atomic, because the caller is the only one
+    /// that can access it.
     #[inline(always)]
     pub fn get_mut(&mut self) -> &mut T {
         self.value.get_mut()
@@ -484,7 +487,8 @@ methods! {
     /// Replaces the number by the bitwise "or" with the value, and returns the previous value.
     #[doc(alias = "atomicOr")]
     fetch_or = Or;
-    /// Replaces the number by the bitwise exclusive "or" with the value, and returns the previous value.
+    /// Replaces the number by the bitwise exclusive "or" with the value, and returns the previous
+    /// value.
     #[doc(alias = "atomicXor")]
     fetch_xor = Xor;
     /// Replaces the number by the minimum of it and the value, and returns the previous value.

@@ -8,13 +8,15 @@ use crate::warp::{PerWarp, Warp};
 
 /// The threads of a block, which execute the same code with the same values.
 ///
-/// The dimensions are those of CUDA's `dim3`: `X` threads along x, `Y` along y and `Z` along z. Neighboring threads along x are in the
-/// same warp, so x is usually the column of a matrix and y its row.
+/// The dimensions are those of CUDA's `dim3`: `X` threads along x, `Y` along y and `Z` along z.
+/// Neighboring threads along x are in the same warp, so x is usually the column of a matrix and y
+/// its row.
 pub struct Block<const X: u32, const Y: u32 = 1, const Z: u32 = 1> {
     _not_sync: BlockCodeOnly,
 }
 
-/// The reason why a type is not `Sync`, as errors name it: its operations belong to code of a block, or of a warp.
+/// The reason why a type is not `Sync`, as errors name it: its operations belong to code of a
+/// block, or of a warp.
 pub(crate) struct BlockCodeOnly {
     _not_sync: [&'static dyn NotForCodeOfSingleThreads; 0],
 }
@@ -115,7 +117,8 @@ impl<const X: u32, const Y: u32, const Z: u32> Block<X, Y, Z> {
 
     /// Runs code in each thread. No barrier.
     ///
-    /// The closure is `Fn + Sync`, so that nothing that differs between threads reaches code of the block, except in [`Registers`].
+    /// The closure is `Fn + Sync`, so that nothing that differs between threads reaches code of the
+    /// block, except in [`Registers`].
     #[inline(always)]
     pub fn threads<R>(&self, code: impl Fn(&Thread) -> R + Sync) -> Registers<R> {
         // SAFETY: this runs once in each thread.
@@ -124,14 +127,16 @@ impl<const X: u32, const Y: u32, const Z: u32> Block<X, Y, Z> {
 
     /// Runs code in each thread, which receives its part of the operands. No barrier.
     ///
-    /// Operands are `&Registers<T>` and `&mut Registers<T>`, shared memory and outputs by `&mut`, and tuples of them.
+    /// Operands are `&Registers<T>` and `&mut Registers<T>`, shared memory and outputs by `&mut`,
+    /// and tuples of them.
     #[inline(always)]
     pub fn threads_with<A: ThreadOperand<X, Y, Z>, R>(
         &self,
         operands: A,
         code: impl Fn(&Thread, A::Part) -> R + Sync,
     ) -> Registers<R> {
-        // SAFETY: this runs once in each thread, and the operands are borrowed while the part exists.
+        // SAFETY: this runs once in each thread, and the operands are borrowed while the part
+        // exists.
         let part = unsafe { operands.thread_part() };
         // SAFETY: this runs once in each thread.
         Registers(code(&unsafe { self.thread() }, part))
@@ -146,24 +151,27 @@ impl<const X: u32, const Y: u32, const Z: u32> Block<X, Y, Z> {
 
     /// Runs code in each warp, which receives its part of the operands. No barrier.
     ///
-    /// Operands are `&Registers<T>` and `&mut Registers<T>`, which become [`Lanes`](crate::Lanes), `&PerWarp<T>`, `&mut PerWarp<T>`,
-    /// `&mut PerWarpTile<…>`, and tuples of them.
+    /// Operands are `&Registers<T>` and `&mut Registers<T>`, which become [`Lanes`](crate::Lanes),
+    /// `&PerWarp<T>`, `&mut PerWarp<T>`, `&mut PerWarpTile<…>`, and tuples of them.
     #[inline(always)]
     pub fn warps_with<A: WarpOperand<X, Y, Z>, R>(
         &self,
         operands: A,
         code: impl Fn(&Warp, A::Part) -> R + Sync,
     ) -> PerWarp<R> {
-        // SAFETY: all lanes of each warp run this, and the operands are borrowed while the part exists.
+        // SAFETY: all lanes of each warp run this, and the operands are borrowed while the part
+        // exists.
         let part = unsafe { operands.warp_part() };
         // SAFETY: all lanes of each warp run this.
         PerWarp(code(&unsafe { self.warp() }, part))
     }
 
-    /// Waits for all threads of the block (`__syncthreads()`). Their accesses before it happen before those after it.
+    /// Waits for all threads of the block (`__syncthreads()`). Their accesses before it happen
+    /// before those after it.
     ///
-    /// Memory that threads own or share needs no such barrier, because [`Synced::synced`](crate::Synced::synced) has them. Atomic numbers in
-    /// shared memory need it where all threads have to see what all have stored.
+    /// Memory that threads own or share needs no such barrier, because
+    /// [`Synced::synced`](crate::Synced::synced) has them. Atomic numbers in shared memory need it
+    /// where all threads have to see what all have stored.
     #[doc(alias = "__syncthreads")]
     #[inline(always)]
     pub fn sync(&self) {
@@ -175,7 +183,8 @@ impl<const X: u32, const Y: u32, const Z: u32> Block<X, Y, Z> {
     #[inline(always)]
     #[must_use]
     pub fn any(&self, condition: &Registers<bool>) -> bool {
-        // SAFETY: all threads of the block get here, and the barrier returns the same result to each.
+        // SAFETY: all threads of the block get here, and the barrier returns the same result to
+        // each.
         unsafe { device::barrier_or(u32::from(condition.0)) != 0 }
     }
 
@@ -184,7 +193,8 @@ impl<const X: u32, const Y: u32, const Z: u32> Block<X, Y, Z> {
     #[inline(always)]
     #[must_use]
     pub fn all(&self, condition: &Registers<bool>) -> bool {
-        // SAFETY: all threads of the block get here, and the barrier returns the same result to each.
+        // SAFETY: all threads of the block get here, and the barrier returns the same result to
+        // each.
         unsafe { device::barrier_and(u32::from(condition.0)) != 0 }
     }
 
@@ -193,7 +203,8 @@ impl<const X: u32, const Y: u32, const Z: u32> Block<X, Y, Z> {
     #[inline(always)]
     #[must_use]
     pub fn count(&self, condition: &Registers<bool>) -> usize {
-        // SAFETY: all threads of the block get here, and the barrier returns the same result to each.
+        // SAFETY: all threads of the block get here, and the barrier returns the same result to
+        // each.
         unsafe { device::barrier_count(u32::from(condition.0)) as usize }
     }
 
@@ -225,7 +236,8 @@ impl<const X: u32, const Y: u32, const Z: u32> Block<X, Y, Z> {
 
     #[inline(always)]
     pub(crate) fn barrier(&self) {
-        // SAFETY: all threads of the block get here, because code of a block depends only on values that they have in common.
+        // SAFETY: all threads of the block get here, because code of a block depends only on values
+        // that they have in common.
         unsafe { device::barrier(0) }
     }
 }

@@ -9,7 +9,8 @@ use crate::shared::{DynamicShared, Shared, SharedType};
 
 /// A value of each block of a grid or a cluster. Only code of blocks reads it.
 ///
-/// [`Grid::blocks`](crate::Grid::blocks) returns it, and [`Grid::blocks_with`](crate::Grid::blocks_with) passes each block its own value.
+/// [`Grid::blocks`](crate::Grid::blocks) returns it, and
+/// [`Grid::blocks_with`](crate::Grid::blocks_with) passes each block its own value.
 #[repr(transparent)]
 pub struct BlockValues<T>(pub(crate) T);
 
@@ -31,11 +32,12 @@ impl<T: Copy + Sync> BlockValues<T> {
     }
 }
 
-/// An operand of [`Grid::blocks_with`](crate::Grid::blocks_with) and [`Cluster::blocks_with`](crate::Cluster::blocks_with).
+/// An operand of [`Grid::blocks_with`](crate::Grid::blocks_with) and
+/// [`Cluster::blocks_with`](crate::Cluster::blocks_with).
 ///
-/// Code of a block receives a copy of the operand's handle, which ends with the code. An exchange of two handles by
-/// [`core::mem::swap`] in some blocks only is therefore unknown to the code of the grid, which has the same memory under one name in
-/// all blocks.
+/// Code of a block receives a copy of the operand's handle, which ends with the code. An exchange
+/// of two handles by [`core::mem::swap`] in some blocks only is therefore unknown to the code of
+/// the grid, which has the same memory under one name in all blocks.
 ///
 /// # Safety
 ///
@@ -57,7 +59,8 @@ pub unsafe trait BlockOperand {
     ///
     /// # Safety
     ///
-    /// The operand is not used while the handle exists, and the handle is used by code of the running block only.
+    /// The operand is not used while the handle exists, and the handle is used by code of the
+    /// running block only.
     #[doc(hidden)]
     unsafe fn block_handle(self) -> Self::Handle;
 
@@ -70,14 +73,16 @@ pub unsafe trait BlockOperand {
 macro_rules! handles {
     ($([$($generics:tt)*] $handle:ty, $reason:literal;)*) => {$(
         #[doc = $reason]
-        // SAFETY: the documentation of the implementation states why blocks do not write the same memory.
+        // SAFETY: the documentation of the implementation states why blocks do not write the same
+        // memory.
         unsafe impl<$($generics)*> $crate::BlockOperand for &mut $handle {
             type Handle = $handle;
             type Part<'p> = &'p mut $handle;
 
             #[inline(always)]
             unsafe fn block_handle(self) -> $handle {
-                // SAFETY: the caller uses the original only after the copy, and the handle has no destructor.
+                // SAFETY: the caller uses the original only after the copy, and the handle has no
+                // destructor.
                 unsafe { core::ptr::read(self) }
             }
 
@@ -129,8 +134,9 @@ values! {
     [mut] Registers => Registers<T>, values values;
 }
 
-// SAFETY: each block has shared memory of its own. Scratch memory has a state, so it is borrowed and not copied. Its content is known to the
-// operations of blocks only, so an exchange of two in some blocks changes nothing.
+// SAFETY: each block has shared memory of its own. Scratch memory has a state, so it is borrowed
+// and not copied. Its content is known to the operations of blocks only, so an exchange of two in
+// some blocks changes nothing.
 unsafe impl<'a, T: Shuffle> BlockOperand for &'a mut Scratch<T> {
     type Handle = &'a mut Scratch<T>;
     type Part<'p> = &'p mut Scratch<T>;
@@ -148,7 +154,8 @@ unsafe impl<'a, T: Shuffle> BlockOperand for &'a mut Scratch<T> {
 
 macro_rules! tuples {
     ($($operand:ident)*) => {
-        // SAFETY: each operand upholds the contract, and none aliases another, because each is borrowed on its own.
+        // SAFETY: each operand upholds the contract, and none aliases another, because each is
+        // borrowed on its own.
         unsafe impl<$($operand: BlockOperand),*> BlockOperand for ($($operand,)*) {
             type Handle = ($($operand::Handle,)*);
             type Part<'p> = ($($operand::Part<'p>,)*);
@@ -157,7 +164,8 @@ macro_rules! tuples {
             #[allow(non_snake_case, reason = "the names are those of the types")]
             unsafe fn block_handle(self) -> Self::Handle {
                 let ($($operand,)*) = self;
-                // SAFETY: the handles are used by code of the running block only, in place of the operands.
+                // SAFETY: the handles are used by code of the running block only, in place of the
+                // operands.
                 ($(unsafe { $operand.block_handle() },)*)
             }
 
@@ -187,8 +195,8 @@ macro_rules! code_of_blocks {
 
             /// Runs code in each block. No barrier.
             ///
-            /// The closure is `Fn + Sync`, so that nothing that differs between blocks reaches the code around it, except in
-            /// [`BlockValues`](crate::BlockValues).
+            /// The closure is `Fn + Sync`, so that nothing that differs between blocks reaches the
+            /// code around it, except in [`BlockValues`](crate::BlockValues).
             #[inline(always)]
             pub fn blocks<R>(
                 &self,
@@ -200,14 +208,16 @@ macro_rules! code_of_blocks {
 
             /// Runs code in each block, which receives its operands. No barrier.
             ///
-            /// Operands are shared memory, outputs, `&mut BlockValues<T>`, `&mut Registers<T>`, and tuples of them.
+            /// Operands are shared memory, outputs, `&mut BlockValues<T>`, `&mut Registers<T>`, and
+            /// tuples of them.
             #[inline(always)]
             pub fn blocks_with<A: $crate::BlockOperand, R>(
                 &self,
                 operands: A,
                 code: impl for<'p> Fn(&$crate::Block<X, Y, Z>, A::Part<'p>) -> R + Sync,
             ) -> $crate::BlockValues<R> {
-                // SAFETY: the operands are borrowed while the handle exists, and code of this block receives it.
+                // SAFETY: the operands are borrowed while the handle exists, and code of this block
+                // receives it.
                 let mut handle = unsafe { operands.block_handle() };
                 // SAFETY: all threads of each block run this, in a launch with these dimensions.
                 let block = unsafe { $crate::Block::new() };

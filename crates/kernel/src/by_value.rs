@@ -1,6 +1,7 @@
 //! Values that are passed to kernels.
 
-/// A value that is passed to a kernel by value: a scalar, an array of scalars, or a `repr(C)` struct of them.
+/// A value that is passed to a kernel by value: a scalar, an array of scalars, or a `repr(C)`
+/// struct of them.
 ///
 /// ```
 /// use curium_kernel::ByValue;
@@ -14,8 +15,8 @@
 /// }
 /// ```
 ///
-/// On the host, the derive also implements `curium::driver::ByValue`, so that the same struct is an argument of kernels in CUDA C++ and PTX
-/// (`kernels!`).
+/// On the host, the derive also implements `curium::driver::ByValue`, so that the same struct is an
+/// argument of kernels in CUDA C++ and PTX (`kernels!`).
 ///
 /// # Safety
 ///
@@ -32,7 +33,8 @@ pub unsafe trait ByValue: Copy + Send + Sync {
     #[doc(hidden)]
     const SIZE_OF_FIELDS: usize = size_of::<Self>();
 
-    /// The size of the type in bytes. Evaluating this constant fails to compile if the type has padding.
+    /// The size of the type in bytes. Evaluating this constant fails to compile if the type has
+    /// padding.
     #[doc(hidden)]
     const SIZE: usize = {
         assert!(
@@ -42,12 +44,14 @@ pub unsafe trait ByValue: Copy + Send + Sync {
         size_of::<Self>()
     };
 
-    /// A number for the types of all fields, in order. Host and device compare it, because types of one size can have different values.
+    /// A number for the types of all fields, in order. Host and device compare it, because types of
+    /// one size can have different values.
     #[doc(hidden)]
     const FORM: u64 = size_of::<Self>() as u64;
 }
 
-// The trait is not the driver's: `impl Parameter for &[T]` needs a trait of this crate, which no other crate can implement for slices.
+// The trait is not the driver's: `impl Parameter for &[T]` needs a trait of this crate, which no
+// other crate can implement for slices.
 
 macro_rules! by_value {
     ($($ty:ty = $form:literal)*) => {

@@ -33,7 +33,8 @@ pub enum LoadPolicy {
     EvictFirst,
     /// Data that is evicted from L1 last (`ld.global.L1::evict_last`).
     EvictLast,
-    /// Fetches 128 bytes to L2 (`ld.global.L2::128B`), because the data around it is needed too. Needs compute capability 7.5.
+    /// Fetches 128 bytes to L2 (`ld.global.L2::128B`), because the data around it is needed too.
+    /// Needs compute capability 7.5.
     Prefetch128,
 }
 
@@ -50,11 +51,11 @@ pub enum StorePolicy {
     EvictLast,
 }
 
-/// Loads of elements with a cache policy. Elements of 8 and 16 bytes are loaded by one instruction, larger ones by several. Elements that are
-/// not in global memory are loaded as usual.
+/// Loads of elements with a cache policy. Elements of 8 and 16 bytes are loaded by one instruction,
+/// larger ones by several. Elements that are not in global memory are loaded as usual.
 ///
-/// Inputs need no policy to be loaded through the read-only cache: the compiler uses `ld.global.nc` (`__ldg`) for `&[T]` and
-/// [`Matrix`](crate::Matrix), which nobody writes during a launch.
+/// Inputs need no policy to be loaded through the read-only cache: the compiler uses `ld.global.nc`
+/// (`__ldg`) for `&[T]` and [`Matrix`](crate::Matrix), which nobody writes during a launch.
 ///
 /// ```
 /// # use curium_kernel::prelude::*;
@@ -89,16 +90,19 @@ pub trait LoadWith<T> {
         self.load_with(index, LoadPolicy::Streaming)
     }
 
-    /// Fetches the cache line of an element to L2 (`prefetch.L2`). An index out of bounds has no effect.
+    /// Fetches the cache line of an element to L2 (`prefetch.L2`). An index out of bounds has no
+    /// effect.
     #[doc(alias = "__prefetch_global_l2")]
     fn prefetch(&self, index: usize);
 
-    /// Fetches the cache line of an element to L1 (`prefetch.L1`). An index out of bounds has no effect.
+    /// Fetches the cache line of an element to L1 (`prefetch.L1`). An index out of bounds has no
+    /// effect.
     #[doc(alias = "__prefetch_global_l1")]
     fn prefetch_l1(&self, index: usize);
 }
 
-/// Stores to an element with a cache policy. An element that is not in global memory is stored as usual.
+/// Stores to an element with a cache policy. An element that is not in global memory is stored as
+/// usual.
 pub trait StoreWith: Pod {
     /// Stores a value with a policy.
     fn store_with(&mut self, value: Self, policy: StorePolicy);
@@ -122,7 +126,8 @@ impl<T: AnyBitPattern> LoadWith<T> for [T] {
     fn prefetch(&self, index: usize) {
         if let Some(element) = self.get(index) {
             let address = core::ptr::from_ref(element) as usize as u64;
-            // SAFETY: the instruction has no effect on memory, and none at all outside of global and local memory.
+            // SAFETY: the instruction has no effect on memory, and none at all outside of global
+            // and local memory.
             unsafe { ptx!("prefetch.L2 [{0}];", in(l) address) };
         }
     }
@@ -131,7 +136,8 @@ impl<T: AnyBitPattern> LoadWith<T> for [T] {
     fn prefetch_l1(&self, index: usize) {
         if let Some(element) = self.get(index) {
             let address = core::ptr::from_ref(element) as usize as u64;
-            // SAFETY: the instruction has no effect on memory, and none at all outside of global and local memory.
+            // SAFETY: the instruction has no effect on memory, and none at all outside of global
+            // and local memory.
             unsafe { ptx!("prefetch.L1 [{0}];", in(l) address) };
         }
     }
@@ -208,7 +214,8 @@ macro_rules! with_policy {
     };
 }
 
-/// Returns the number of bytes that are accessed at once, of `remaining` bytes that are aligned to `align`.
+/// Returns the number of bytes that are accessed at once, of `remaining` bytes that are aligned to
+/// `align`.
 const fn width(align: usize, remaining: usize) -> usize {
     let mut width = 16;
     while width > align || width > remaining {

@@ -9,13 +9,16 @@ use crate::intrinsics as device;
 use crate::shared::{Shared, SharedType};
 use crate::tile::Tile;
 
-/// The blocks of a cluster, which execute the same code with the same values. Needs compute capability 9.0.
+/// The blocks of a cluster, which execute the same code with the same values. Needs compute
+/// capability 9.0.
 ///
-/// `Cluster<Block<256>, 2>` is the first parameter of a kernel with clusters of two blocks of 256 threads
-/// (`__cluster_dims__(2, 1, 1)`). The model is that of a [`Block`], one level up: **code of the cluster** has the same values in all
-/// blocks of the cluster, and closures run code of blocks ([`Cluster::blocks`]) and of threads ([`Cluster::threads`]).
+/// `Cluster<Block<256>, 2>` is the first parameter of a kernel with clusters of two blocks of 256
+/// threads (`__cluster_dims__(2, 1, 1)`). The model is that of a [`Block`], one level up: **code of
+/// the cluster** has the same values in all blocks of the cluster, and closures run code of blocks
+/// ([`Cluster::blocks`]) and of threads ([`Cluster::threads`]).
 ///
-/// The blocks read the [`Shared`] memory of each other between two cluster barriers ([`Shared::cluster_synced`]):
+/// The blocks read the [`Shared`] memory of each other between two cluster barriers
+/// ([`Shared::cluster_synced`]):
 ///
 /// ```
 /// # use curium_kernel::prelude::*;
@@ -40,8 +43,8 @@ use crate::tile::Tile;
 /// }
 /// ```
 ///
-/// The grid is a multiple of the cluster. `suggested_blocks` of the kernel returns the number of blocks of all clusters that are resident
-/// at the same time.
+/// The grid is a multiple of the cluster. `suggested_blocks` of the kernel returns the number of
+/// blocks of all clusters that are resident at the same time.
 #[doc(alias = "cluster_group")]
 #[doc(alias = "this_cluster")]
 #[doc(alias = "__cluster_dims__")]
@@ -68,7 +71,8 @@ impl<const X: u32, const Y: u32, const Z: u32, const CX: u32, const CY: u32, con
 {
     /// # Safety
     ///
-    /// The kernel is launched with blocks and clusters of these dimensions, and calls this once in each thread.
+    /// The kernel is launched with blocks and clusters of these dimensions, and calls this once in
+    /// each thread.
     #[inline(always)]
     pub(crate) unsafe fn new() -> Self {
         const { assert!(Block::<X, Y, Z>::THREADS > 0 && Self::BLOCKS > 0) };
@@ -112,16 +116,19 @@ impl<const X: u32, const Y: u32, const Z: u32, const CX: u32, const CY: u32, con
         unsafe { Block::<X, Y, Z>::new() }.grid()
     }
 
-    /// Waits until all threads of the cluster have arrived. Their writes before it are visible to all threads of the cluster after it.
+    /// Waits until all threads of the cluster have arrived. Their writes before it are visible to
+    /// all threads of the cluster after it.
     #[inline(always)]
     pub(crate) fn barrier(&self) {
-        // SAFETY: all threads of the cluster get here, because code of the cluster depends only on values that they have in common.
+        // SAFETY: all threads of the cluster get here, because code of the cluster depends only on
+        // values that they have in common.
         unsafe { device::cluster_barrier() };
     }
 }
 
 impl<const X: u32, const Y: u32, const Z: u32> Block<X, Y, Z> {
-    /// Returns the index of the block in its cluster, and 0 without clusters. Needs compute capability 9.0.
+    /// Returns the index of the block in its cluster, and 0 without clusters. Needs compute
+    /// capability 9.0.
     #[doc(alias = "cluster_ctarank")]
     #[doc(alias = "block_rank")]
     #[inline(always)]
@@ -166,7 +173,8 @@ unsafe impl<T: AtomicNumber, S: AtLeastClusterScope, const N: usize> ClusterType
 {
 }
 
-/// The shared memory of all blocks of a cluster, which nobody writes except atomically. See [`Shared::cluster_synced`].
+/// The shared memory of all blocks of a cluster, which nobody writes except atomically. See
+/// [`Shared::cluster_synced`].
 pub struct ClusterView<'a, T> {
     /// The memory of the running block.
     own: &'a T,
@@ -190,8 +198,9 @@ impl<'a, T: ClusterType> ClusterView<'a, T> {
         let address = core::ptr::from_ref(self.own) as usize as u64;
         // SAFETY: the block exists.
         let address = unsafe { device::map_shared(address, index as u32) };
-        // SAFETY: the variable has the same offset in the memory of each block. All blocks have arrived at a cluster barrier, none writes the
-        // memory before the next one, and none exits before it.
+        // SAFETY: the variable has the same offset in the memory of each block. All blocks have
+        // arrived at a cluster barrier, none writes the memory before the next one, and none exits
+        // before it.
         unsafe { &*(address as usize as *const T) }
     }
 
@@ -212,11 +221,11 @@ impl<T> Clone for ClusterView<'_, T> {
 impl<T> Copy for ClusterView<'_, T> {}
 
 impl<T: ClusterType> Shared<T> {
-    /// Lets all threads of a cluster access the memory of all its blocks: a cluster barrier, then `code` with the shared view, then another
-    /// cluster barrier (`cluster.sync()`).
+    /// Lets all threads of a cluster access the memory of all its blocks: a cluster barrier, then
+    /// `code` with the shared view, then another cluster barrier (`cluster.sync()`).
     ///
-    /// `code` is code of the cluster. What it reads of a block is the same in all blocks. Arrays of `Atomic<T, ClusterScope>` can be
-    /// changed through the view, by code of threads.
+    /// `code` is code of the cluster. What it reads of a block is the same in all blocks. Arrays of
+    /// `Atomic<T, ClusterScope>` can be changed through the view, by code of threads.
     ///
     /// PTX: `barrier.cluster.arrive.release`, `barrier.cluster.wait.acquire`.
     #[doc(alias = "cluster.sync")]
@@ -237,8 +246,9 @@ impl<T: ClusterType> Shared<T> {
     ) -> R {
         cluster.barrier();
         let view = ClusterView {
-            // SAFETY: any bytes are a `T`. The memory is borrowed mutably in the code of the cluster, which is the same in all its blocks, so
-            // no thread of the cluster writes it until the second barrier.
+            // SAFETY: any bytes are a `T`. The memory is borrowed mutably in the code of the
+            // cluster, which is the same in all its blocks, so no thread of the cluster writes it
+            // until the second barrier.
             own: unsafe { &*self.as_ptr() },
             blocks: Cluster::<Block<X, Y, Z>, CX, CY, CZ>::BLOCKS,
         };

@@ -21,7 +21,8 @@ pub struct Elements<'a, T> {
 impl<'a, T> Elements<'a, T> {
     /// # Safety
     ///
-    /// The `len` elements at `start` are valid for `'a`, and only this value accesses those with the indices `first`, `first + step`, …
+    /// The `len` elements at `start` are valid for `'a`, and only this value accesses those with
+    /// the indices `first`, `first + step`, …
     #[inline(always)]
     pub(crate) unsafe fn new(
         start: *mut T,
@@ -41,11 +42,13 @@ impl<'a, T> Elements<'a, T> {
         }
     }
 
-    /// Returns the elements that a thread of a grid along x owns: every one whose index modulo the number of threads is that of the thread.
+    /// Returns the elements that a thread of a grid along x owns: every one whose index modulo the
+    /// number of threads is that of the thread.
     ///
     /// # Safety
     ///
-    /// The `len` elements at `start` are valid for `'a`, and only this value and those of other threads access them.
+    /// The `len` elements at `start` are valid for `'a`, and only this value and those of other
+    /// threads access them.
     #[inline(always)]
     pub(crate) unsafe fn in_grid(start: *mut T, len: usize, thread: &Thread) -> Self {
         let first = thread.index_in_grid();
@@ -54,7 +57,8 @@ impl<'a, T> Elements<'a, T> {
         unsafe { Self::new(start, len, first, step, false) }
     }
 
-    /// Returns the first element of the thread, unless it has none: the only one, if there are at most as many elements as threads.
+    /// Returns the first element of the thread, unless it has none: the only one, if there are at
+    /// most as many elements as threads.
     #[inline(always)]
     #[must_use]
     pub fn first(self) -> Option<&'a mut T> {
@@ -122,13 +126,15 @@ impl<T> ElementsIter<'_, T> {
         // Both are constants or neither is.
         let is_multiple = self.is_constant && self.len.is_multiple_of(self.step);
         if self.is_constant {
-            // A constant number of rounds, so that loops are unrolled. The last one can be out of bounds.
+            // A constant number of rounds, so that loops are unrolled. The last one can be out of
+            // bounds.
             self.rounds = self.rounds.checked_sub(1)?;
         }
         if !is_multiple && index >= self.len {
             return None;
         }
-        // SAFETY: the index is in bounds of memory and the step at most 2⁴², so the sum does not overflow.
+        // SAFETY: the index is in bounds of memory and the step at most 2⁴², so the sum does not
+        // overflow.
         self.index = unsafe { index.unchecked_add(self.step) };
         Some(index)
     }
@@ -144,7 +150,8 @@ impl<'a, T> Iterator for ElementsIter<'a, T> {
         Some((index, unsafe { self.start.get_mut(index) }))
     }
 
-    /// Without an `Option` of a reference, which is null for the compiler: it does not infer that an address of shared memory is not.
+    /// Without an `Option` of a reference, which is null for the compiler: it does not infer that
+    /// an address of shared memory is not.
     #[inline(always)]
     fn fold<B, F: FnMut(B, Self::Item) -> B>(mut self, init: B, mut code: F) -> B {
         let mut result = init;

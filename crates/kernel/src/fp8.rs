@@ -24,8 +24,9 @@ macro_rules! fp8 {
 
         $(#[$pair_attribute])*
         ///
-        /// The methods without a suffix convert on all GPUs and on the host, by integer arithmetic. Those with the suffix `_sm89` are one
-        /// instruction with the same result, for code that is compiled for `sm_89` or newer; the build fails for older targets.
+        /// The methods without a suffix convert on all GPUs and on the host, by integer arithmetic.
+        /// Those with the suffix `_sm89` are one instruction with the same result, for code that is
+        /// compiled for `sm_89` or newer; the build fails for older targets.
         #[derive(Clone, Copy, Default, Eq, PartialEq)]
         #[repr(transparent)]
         pub struct $pair(u16);
@@ -33,7 +34,8 @@ macro_rules! fp8 {
         impl_plain_number!($name(u8), $pair(u16));
 
         impl $name {
-            /// Rounds to the nearest number. Numbers that are too large, and infinities, become the largest finite number (`satfinite`).
+            /// Rounds to the nearest number. Numbers that are too large, and infinities, become the
+            /// largest finite number (`satfinite`).
             #[inline(always)]
             #[must_use]
             pub fn from_f32(number: f32) -> Self {
@@ -49,7 +51,8 @@ macro_rules! fp8 {
         }
 
         impl $pair {
-            /// Rounds two numbers to the nearest ones. Numbers that are too large, and infinities, become the largest finite number.
+            /// Rounds two numbers to the nearest ones. Numbers that are too large, and infinities,
+            /// become the largest finite number.
             #[inline(always)]
             #[must_use]
             pub fn new(low: f32, high: f32) -> Self {
@@ -58,7 +61,8 @@ macro_rules! fp8 {
                 Self(low | high << 8)
             }
 
-            /// The instruction for [`Self::new`] (`cvt.rn.satfinite`). Needs compute capability 8.9.
+            /// The instruction for [`Self::new`] (`cvt.rn.satfinite`). Needs compute capability
+            /// 8.9.
             #[doc(alias = "__nv_cvt_float2_to_fp8x2")]
             #[inline(always)]
             #[must_use]
@@ -92,7 +96,8 @@ macro_rules! fp8 {
                 [low.to_f32(), high.to_f32()]
             }
 
-            /// The instruction that converts both numbers to binary16. Exact. Needs compute capability 8.9.
+            /// The instruction that converts both numbers to binary16. Exact. Needs compute
+            /// capability 8.9.
             #[doc(alias = "__nv_cvt_fp8x2_to_halfraw2")]
             #[inline(always)]
             #[must_use]
@@ -119,7 +124,8 @@ macro_rules! fp8 {
 }
 
 fp8! {
-    /// A number of FP8 with 4 bits of exponent and 3 of mantissa, up to 448, without infinities (CUDA's `__nv_fp8_e4m3`).
+    /// A number of FP8 with 4 bits of exponent and 3 of mantissa, up to 448, without infinities
+    /// (CUDA's `__nv_fp8_e4m3`).
     #[doc(alias = "__nv_fp8_e4m3")]
     E4m3,
     /// Two numbers of FP8 E4M3 (CUDA's `__nv_fp8x2_e4m3`).
@@ -128,7 +134,8 @@ fp8! {
 }
 
 fp8! {
-    /// A number of FP8 with 5 bits of exponent and 2 of mantissa, up to 57344 (CUDA's `__nv_fp8_e5m2`).
+    /// A number of FP8 with 5 bits of exponent and 2 of mantissa, up to 57344 (CUDA's
+    /// `__nv_fp8_e5m2`).
     #[doc(alias = "__nv_fp8_e5m2")]
     E5m2,
     /// Two numbers of FP8 E5M2 (CUDA's `__nv_fp8x2_e5m2`).

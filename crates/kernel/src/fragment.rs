@@ -9,7 +9,8 @@ use crate::tile::Tile;
 use crate::vector::U32x4;
 use crate::warp::{Lanes, Warp};
 
-/// A tile of 16-bit elements, eight in each `U32x4`, for [`Synced::synced`](crate::Synced::synced): the view loads fragments.
+/// A tile of 16-bit elements, eight in each `U32x4`, for [`Synced::synced`](crate::Synced::synced):
+/// the view loads fragments.
 ///
 /// [`Shared::fragments`](Shared#method.fragments) creates it.
 pub struct FragmentTile<'a, const ROWS: usize, const COLUMNS: usize, const PADDING: usize> {
@@ -18,7 +19,8 @@ pub struct FragmentTile<'a, const ROWS: usize, const COLUMNS: usize, const PADDI
 
 /// A tile of 16-bit elements in shared memory, of which warps load fragments (`ldmatrix`).
 ///
-/// A matrix of 8 × 8 elements consists of eight rows of one `U32x4` each. Loads have no bank conflicts if `COLUMNS + PADDING` is odd.
+/// A matrix of 8 × 8 elements consists of eight rows of one `U32x4` each. Loads have no bank
+/// conflicts if `COLUMNS + PADDING` is odd.
 #[derive(Clone, Copy)]
 pub struct Fragments<'a, const ROWS: usize, const COLUMNS: usize, const PADDING: usize> {
     /// The address of the tile in the window of shared memory.
@@ -29,7 +31,8 @@ pub struct Fragments<'a, const ROWS: usize, const COLUMNS: usize, const PADDING:
 impl<const ROWS: usize, const COLUMNS: usize, const PADDING: usize>
     Shared<Tile<U32x4, ROWS, COLUMNS, PADDING>>
 {
-    /// Returns the tile as an operand of [`Synced::synced`](crate::Synced::synced) whose view loads fragments of matrices.
+    /// Returns the tile as an operand of [`Synced::synced`](crate::Synced::synced) whose view loads
+    /// fragments of matrices.
     #[doc(alias = "ldmatrix")]
     #[inline(always)]
     pub fn fragments(&mut self) -> FragmentTile<'_, ROWS, COLUMNS, PADDING> {
@@ -65,8 +68,8 @@ unsafe impl<const ROWS: usize, const COLUMNS: usize, const PADDING: usize> Synce
 impl<const ROWS: usize, const COLUMNS: usize, const PADDING: usize>
     Fragments<'_, ROWS, COLUMNS, PADDING>
 {
-    /// Returns the address of the row that the running lane passes to `ldmatrix`: of 16 rows from `row` on, in the `U32x4` with index
-    /// `column` (lanes 0 to 15) or the next one.
+    /// Returns the address of the row that the running lane passes to `ldmatrix`: of 16 rows from
+    /// `row` on, in the `U32x4` with index `column` (lanes 0 to 15) or the next one.
     #[inline(always)]
     fn lane_row(&self, warp: &Warp, row: usize, column: usize) -> u32 {
         assert!(
@@ -85,8 +88,8 @@ impl<const ROWS: usize, const COLUMNS: usize, const PADDING: usize>
         self.start + lane_offset + (row as u32 * pitch + column as u32 * 16)
     }
 
-    /// Loads the fragment `a` of [`Warp::mma_bf16`] and [`Warp::mma_f16`]: 16 rows from `row` on, and 16 elements from the `U32x4` with index
-    /// `column` on (`ldmatrix.x4`).
+    /// Loads the fragment `a` of [`Warp::mma_bf16`] and [`Warp::mma_f16`]: 16 rows from `row` on,
+    /// and 16 elements from the `U32x4` with index `column` on (`ldmatrix.x4`).
     ///
     /// # Panics
     ///
@@ -96,7 +99,8 @@ impl<const ROWS: usize, const COLUMNS: usize, const PADDING: usize>
     pub fn load(&self, warp: &Warp, row: usize, column: usize) -> Lanes<[u32; 4]> {
         let address = self.lane_row(warp, row, column);
         let [mut m0, mut m1, mut m2, mut m3] = [0_u32; 4];
-        // SAFETY: all lanes of the warp get here, with rows in bounds of a tile in shared memory, which nobody writes.
+        // SAFETY: all lanes of the warp get here, with rows in bounds of a tile in shared memory,
+        // which nobody writes.
         unsafe {
             ptx!(
                 "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {{{0}, {1}, {2}, {3}}}, [{4}];",
@@ -106,8 +110,9 @@ impl<const ROWS: usize, const COLUMNS: usize, const PADDING: usize>
         Lanes([m0, m1, m2, m3])
     }
 
-    /// Loads two fragments `b` of [`Warp::mma_bf16`] and [`Warp::mma_f16`] from a tile whose rows are those of the second factor: 16 rows from
-    /// `row` on, and the columns of the `U32x4` with index `column` and of the next one (`ldmatrix.x4.trans`).
+    /// Loads two fragments `b` of [`Warp::mma_bf16`] and [`Warp::mma_f16`] from a tile whose rows
+    /// are those of the second factor: 16 rows from `row` on, and the columns of the `U32x4` with
+    /// index `column` and of the next one (`ldmatrix.x4.trans`).
     ///
     /// # Panics
     ///
@@ -117,7 +122,8 @@ impl<const ROWS: usize, const COLUMNS: usize, const PADDING: usize>
     pub fn load_transposed(&self, warp: &Warp, row: usize, column: usize) -> [Lanes<[u32; 2]>; 2] {
         let address = self.lane_row(warp, row, column);
         let [mut m0, mut m1, mut m2, mut m3] = [0_u32; 4];
-        // SAFETY: all lanes of the warp get here, with rows in bounds of a tile in shared memory, which nobody writes.
+        // SAFETY: all lanes of the warp get here, with rows in bounds of a tile in shared memory,
+        // which nobody writes.
         unsafe {
             ptx!(
                 "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {{{0}, {1}, {2}, {3}}}, [{4}];",

@@ -15,9 +15,11 @@ use crate::thread::Thread;
 
 /// The blocks of a cooperative grid, which execute the same code with the same values.
 ///
-/// `Grid<Block<256>>` is the first parameter of a kernel whose blocks wait for each other (`cooperative_groups::this_grid()`). The model
-/// is that of a [`Block`], one level up: **code of the grid** has the same values in all blocks, and closures run code of blocks
-/// ([`Grid::blocks`]) and of threads ([`Grid::threads`]). A grid barrier stands in code of the grid only, so all blocks reach it.
+/// `Grid<Block<256>>` is the first parameter of a kernel whose blocks wait for each other
+/// (`cooperative_groups::this_grid()`). The model is that of a [`Block`], one level up: **code of
+/// the grid** has the same values in all blocks, and closures run code of blocks ([`Grid::blocks`])
+/// and of threads ([`Grid::threads`]). A grid barrier stands in code of the grid only, so all
+/// blocks reach it.
 ///
 /// ```
 /// # use curium_kernel::prelude::*;
@@ -45,8 +47,8 @@ use crate::thread::Thread;
 /// }
 /// ```
 ///
-/// All blocks of the grid are resident at the same time: the launch fails if the grid is too large, and names the maximum.
-/// `suggested_blocks` of the kernel returns that maximum.
+/// All blocks of the grid are resident at the same time: the launch fails if the grid is too large,
+/// and names the maximum. `suggested_blocks` of the kernel returns that maximum.
 #[doc(alias = "grid_group")]
 #[doc(alias = "this_grid")]
 pub struct Grid<B> {
@@ -56,8 +58,9 @@ pub struct Grid<B> {
 
 /// A buffer that the threads of a cooperative grid own together.
 ///
-/// The thread with index `t` in the grid owns the elements `t`, `t + threads_in_grid`, … All threads of the grid read all elements only
-/// within [`GridShared::synced`]. It is [`Shared`](crate::Shared) memory, one level up.
+/// The thread with index `t` in the grid owns the elements `t`, `t + threads_in_grid`, … All
+/// threads of the grid read all elements only within [`GridShared::synced`]. It is
+/// [`Shared`](crate::Shared) memory, one level up.
 ///
 /// Code of the grid may decide by what it reads:
 ///
@@ -76,7 +79,8 @@ pub struct Grid<B> {
 /// }
 /// ```
 ///
-/// A launch passes `&mut buffer` or a mutable view. The elements have their previous values when the kernel begins.
+/// A launch passes `&mut buffer` or a mutable view. The elements have their previous values when
+/// the kernel begins.
 pub struct GridShared<T> {
     start: Address<T>,
     len: usize,
@@ -85,10 +89,11 @@ pub struct GridShared<T> {
 
 /// A buffer of which each block of a cooperative grid along x owns the element with its index.
 ///
-/// All threads of the grid read all elements only within [`GridPerBlock::synced`]. It is a [`PerBlock`](crate::PerBlock) whose elements
-/// the other blocks read, such as partial sums.
+/// All threads of the grid read all elements only within [`GridPerBlock::synced`]. It is a
+/// [`PerBlock`](crate::PerBlock) whose elements the other blocks read, such as partial sums.
 ///
-/// A launch passes `&mut buffer` or a mutable view. The elements have their previous values when the kernel begins.
+/// A launch passes `&mut buffer` or a mutable view. The elements have their previous values when
+/// the kernel begins.
 pub struct GridPerBlock<T> {
     start: Address<T>,
     len: usize,
@@ -103,7 +108,8 @@ code_of_blocks!([] Grid<Block<X, Y, Z>>);
 impl<const X: u32, const Y: u32, const Z: u32> Grid<Block<X, Y, Z>> {
     /// # Safety
     ///
-    /// The kernel is launched cooperatively, with blocks of these dimensions, and calls this once in each thread.
+    /// The kernel is launched cooperatively, with blocks of these dimensions, and calls this once
+    /// in each thread.
     #[inline(always)]
     pub(crate) unsafe fn new() -> Self {
         const { assert!(Block::<X, Y, Z>::THREADS > 0) };
@@ -130,14 +136,17 @@ impl<const X: u32, const Y: u32, const Z: u32> Grid<Block<X, Y, Z>> {
         x * y * z * Self::THREADS
     }
 
-    /// Waits until all threads of the grid have arrived. Their writes before it are visible to all threads after it.
+    /// Waits until all threads of the grid have arrived. Their writes before it are visible to all
+    /// threads after it.
     ///
-    /// The counter is that of CUDA's cooperative groups: the driver reserves it for cooperative launches, initially zero. The first block adds
-    /// 2³¹ - (blocks - 1) and every other block 1, so that the sum of one round is 2³¹: the highest bit changes when the last block
-    /// arrives, and the other bits are zero again.
+    /// The counter is that of CUDA's cooperative groups: the driver reserves it for cooperative
+    /// launches, initially zero. The first block adds 2³¹ - (blocks - 1) and every other block 1,
+    /// so that the sum of one round is 2³¹: the highest bit changes when the last block arrives,
+    /// and the other bits are zero again.
     #[inline(always)]
     pub(crate) fn barrier(&self) {
-        // SAFETY: all threads of the block get here, because code of the grid depends only on values that they have in common.
+        // SAFETY: all threads of the block get here, because code of the grid depends only on
+        // values that they have in common.
         unsafe { device::barrier(0) };
         // SAFETY: the block has these dimensions.
         if unsafe { crate::thread::index_in_block::<X, Y, Z>() } == 0 {
@@ -183,8 +192,9 @@ impl<const X: u32, const Y: u32, const Z: u32> Grid<Block<X, Y, Z>> {
 /// Implements a buffer whose elements all threads of a grid read after a grid barrier.
 macro_rules! buffer {
     ($buffer:ident) => {
-        // SAFETY: the launcher passes memory of that many elements, which is borrowed mutably, so that only this launch accesses it, and a
-        // grid along x, whose threads have different indices. Threads exchange elements, so the pointer is not exclusive.
+        // SAFETY: the launcher passes memory of that many elements, which is borrowed mutably, so
+        // that only this launch accesses it, and a grid along x, whose threads have different
+        // indices. Threads exchange elements, so the pointer is not exclusive.
         unsafe impl<T: AnyBitPattern> Parameter for $buffer<T> {
             type In<'k> = $buffer<T>;
             type First = *mut T;
@@ -222,10 +232,11 @@ macro_rules! buffer {
                 self.len == 0
             }
 
-            /// Lets all threads of the grid read the memory: a grid barrier, then `code` with a shared view, then another grid barrier
-            /// (`grid.sync()`).
+            /// Lets all threads of the grid read the memory: a grid barrier, then `code` with a
+            /// shared view, then another grid barrier (`grid.sync()`).
             ///
-            /// `code` is code of the grid. What it reads is the same in all blocks, so it may decide by it.
+            /// `code` is code of the grid. What it reads is the same in all blocks, so it may
+            /// decide by it.
             #[doc(alias = "grid.sync")]
             #[doc(alias = "grid_group::sync")]
             #[inline(always)]
@@ -235,8 +246,9 @@ macro_rules! buffer {
                 code: impl FnOnce(&[T]) -> R,
             ) -> R {
                 grid.barrier();
-                // SAFETY: any bytes are a `T`. The memory is borrowed mutably in the code of the grid, which is the same in all blocks, so no thread of
-                // the grid writes it until the second barrier.
+                // SAFETY: any bytes are a `T`. The memory is borrowed mutably in the code of the
+                // grid, which is the same in all blocks, so no thread of the grid writes it until
+                // the second barrier.
                 let view = unsafe { core::slice::from_raw_parts(self.start.0, self.len) };
                 let result = code(view);
                 grid.barrier();
@@ -265,7 +277,8 @@ impl<T: AnyBitPattern> GridShared<T> {
     }
 }
 
-// SAFETY: threads of a grid along x own different elements, by their index modulo the number of threads of the grid.
+// SAFETY: threads of a grid along x own different elements, by their index modulo the number of
+// threads of the grid.
 unsafe impl<'a, T, const X: u32, const Y: u32, const Z: u32> ThreadOperand<X, Y, Z>
     for &'a mut GridShared<T>
 {
@@ -295,7 +308,8 @@ impl<T: AnyBitPattern> GridPerBlock<T> {
     ) {
         let index = block.index_x();
         if block.index_in_block() == 0 && index < self.len {
-            // SAFETY: the index is in bounds, and only this thread of this block writes the element.
+            // SAFETY: the index is in bounds, and only this thread of this block writes the
+            // element.
             unsafe { self.start.write(index, value) };
         }
     }

@@ -66,8 +66,9 @@ macro_rules! half {
 
         $(#[$pair_attribute])*
         ///
-        /// Its arithmetic is for the device only; conversions work on the host as well. The bits are an operand of
-        /// [`Warp::mma_f16`](crate::Warp::mma_f16) or [`Warp::mma_bf16`](crate::Warp::mma_bf16).
+        /// Its arithmetic is for the device only; conversions work on the host as well. The bits
+        /// are an operand of [`Warp::mma_f16`](crate::Warp::mma_f16) or
+        /// [`Warp::mma_bf16`](crate::Warp::mma_bf16).
         #[derive(Clone, Copy, Default)]
         #[repr(transparent)]
         pub struct $pair(u32);
@@ -129,7 +130,8 @@ macro_rules! half {
                 ))
             }
 
-            /// Rounds two numbers: to the nearest ones, or toward zero. Needs compute capability 8.0.
+            /// Rounds two numbers: to the nearest ones, or toward zero. Needs compute capability
+            /// 8.0.
             ///
             /// # Panics
             ///
@@ -277,7 +279,8 @@ instructions! { F16x2:
     /// Returns `self * a + b`, rounded once (`fma.rn.f16x2`).
     #[doc(alias = "__hfma2")]
     mul_add(a, b) = f16x2_fma;
-    /// Returns `self * a + b`, rounded once, or 0 if that is negative (`fma.rn.relu.f16x2`). Needs compute capability 8.0.
+    /// Returns `self * a + b`, rounded once, or 0 if that is negative (`fma.rn.relu.f16x2`). Needs
+    /// compute capability 8.0.
     #[doc(alias = "__hfma2_relu")]
     mul_add_relu(a, b) = f16x2_fma_relu;
     /// Returns the smaller numbers, and those that are not NaN. Needs compute capability 8.0.
@@ -292,10 +295,12 @@ instructions! { F16x2:
     /// Returns 1 where the numbers are equal, and otherwise 0.
     #[doc(alias = "__heq2")]
     equal(other) = f16x2_equal;
-    /// Returns 2 to the power of the numbers, with a relative error of 2⁻⁹·⁹ (`ex2.approx.f16x2`). Needs compute capability 7.5.
+    /// Returns 2 to the power of the numbers, with a relative error of 2⁻⁹·⁹ (`ex2.approx.f16x2`).
+    /// Needs compute capability 7.5.
     #[doc(alias = "h2exp2")]
     fast_exp2() = f16x2_exp2;
-    /// Returns the hyperbolic tangents, with an absolute error of 2⁻¹⁰·⁹⁸⁷ (`tanh.approx.f16x2`). Needs compute capability 7.5.
+    /// Returns the hyperbolic tangents, with an absolute error of 2⁻¹⁰·⁹⁸⁷ (`tanh.approx.f16x2`).
+    /// Needs compute capability 7.5.
     #[doc(alias = "h2tanh_approx")]
     fast_tanh() = f16x2_tanh;
 }
@@ -313,11 +318,12 @@ instructions! { Bf16x2:
     /// Returns the larger numbers, and those that are not NaN.
     #[doc(alias = "__hmax2")]
     max(other) = bf16x2_max;
-    /// Returns 2 to the power of the numbers, with a relative error of 2⁻⁷; subnormal numbers are zero (`ex2.approx.ftz.bf16x2`). Needs
-    /// compute capability 9.0.
+    /// Returns 2 to the power of the numbers, with a relative error of 2⁻⁷; subnormal numbers are
+    /// zero (`ex2.approx.ftz.bf16x2`). Needs compute capability 9.0.
     #[doc(alias = "h2exp2")]
     fast_exp2() = bf16x2_exp2;
-    /// Returns the hyperbolic tangents, with an absolute error of 2⁻⁸ (`tanh.approx.bf16x2`). Needs compute capability 9.0.
+    /// Returns the hyperbolic tangents, with an absolute error of 2⁻⁸ (`tanh.approx.bf16x2`). Needs
+    /// compute capability 9.0.
     #[doc(alias = "h2tanh_approx")]
     fast_tanh() = bf16x2_tanh;
 }

@@ -12,11 +12,12 @@ use crate::output::Position;
 use crate::shared::{Shared, SharedType};
 use crate::thread::Thread;
 
-/// A tile of `ROWS` × `COLUMNS` cells in shared memory, with a border of further cells: `ROW_RADIUS` rows above and below, and
-/// `COLUMN_RADIUS` columns to the left and to the right.
+/// A tile of `ROWS` × `COLUMNS` cells in shared memory, with a border of further cells:
+/// `ROW_RADIUS` rows above and below, and `COLUMN_RADIUS` columns to the left and to the right.
 ///
-/// `tile[(row, column)]` is a cell. The inner cells begin at (0, 0); the border has negative indices, and those from `ROWS` and `COLUMNS` on.
-/// A thread owns the cells whose number, row by row with the border, is its index in the block modulo the number of threads.
+/// `tile[(row, column)]` is a cell. The inner cells begin at (0, 0); the border has negative
+/// indices, and those from `ROWS` and `COLUMNS` on. A thread owns the cells whose number, row by
+/// row with the border, is its index in the block modulo the number of threads.
 ///
 /// ```
 /// # use curium_kernel::prelude::*;
@@ -47,8 +48,8 @@ use crate::thread::Thread;
 /// }
 /// ```
 ///
-/// The compiler removes the comparison with the bounds where it knows them, as here: [`Position::cell`] is an inner cell, and the offsets are
-/// constants.
+/// The compiler removes the comparison with the bounds where it knows them, as here:
+/// [`Position::cell`] is an inner cell, and the offsets are constants.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct HaloTile<
@@ -65,8 +66,9 @@ pub struct HaloTile<
 
 /// `LEN` cells in shared memory with a border of `RADIUS` further cells on both sides.
 ///
-/// `row[index]` is a cell. The inner cells begin at 0; the border has negative indices, and those from `LEN` on. A thread owns the cells
-/// whose number with the border is its index in the block modulo the number of threads.
+/// `row[index]` is a cell. The inner cells begin at 0; the border has negative indices, and those
+/// from `LEN` on. A thread owns the cells whose number with the border is its index in the block
+/// modulo the number of threads.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct HaloRow<T, const LEN: usize, const RADIUS: usize> {
@@ -115,7 +117,8 @@ unsafe impl<T: Pod, const R: usize, const C: usize, const RR: usize, const CR: u
 }
 
 impl<T> Border<T> {
-    /// Returns the index of the element for a position, which can be beyond the edges, or `None` for the constant. `len` is not 0.
+    /// Returns the index of the element for a position, which can be beyond the edges, or `None`
+    /// for the constant. `len` is not 0.
     #[inline(always)]
     fn index(&self, position: isize, len: usize) -> Option<usize> {
         // A length is below 2⁶³, because it is that of memory.
@@ -309,7 +312,8 @@ unsafe impl<
 }
 
 impl<T: Pod, const LEN: usize, const RADIUS: usize> Shared<HaloRow<T, LEN, RADIUS>> {
-    /// Writes each cell, in the thread that owns it. No barrier. `value` receives the index of the cell.
+    /// Writes each cell, in the thread that owns it. No barrier. `value` receives the index of the
+    /// cell.
     #[inline(always)]
     pub fn fill<const X: u32, const Y: u32, const Z: u32>(
         &mut self,
@@ -321,10 +325,12 @@ impl<T: Pod, const LEN: usize, const RADIUS: usize> Shared<HaloRow<T, LEN, RADIU
         });
     }
 
-    /// Copies a part of a slice with its surroundings, in the threads that own the cells. No barrier.
+    /// Copies a part of a slice with its surroundings, in the threads that own the cells. No
+    /// barrier.
     ///
-    /// `first` is the index of the first inner cell in the slice. Cells beyond the slice have the value that `border` states; an empty slice
-    /// has no nearest element, and all cells are the zeros of the type or the constant.
+    /// `first` is the index of the first inner cell in the slice. Cells beyond the slice have the
+    /// value that `border` states; an empty slice has no nearest element, and all cells are the
+    /// zeros of the type or the constant.
     #[inline(always)]
     pub fn fill_from<const X: u32, const Y: u32, const Z: u32>(
         &mut self,
@@ -379,7 +385,8 @@ fn border_index<T>(border: &Border<T>, first: usize, cell: isize, len: usize) ->
 impl<T: Pod + Sync, const R: usize, const C: usize, const RR: usize, const CR: usize>
     Shared<HaloTile<T, R, C, RR, CR>>
 {
-    /// Writes each cell, in the thread that owns it. No barrier. `value` receives the row and the column of the cell.
+    /// Writes each cell, in the thread that owns it. No barrier. `value` receives the row and the
+    /// column of the cell.
     #[inline(always)]
     pub fn fill<const X: u32, const Y: u32, const Z: u32>(
         &mut self,
@@ -391,12 +398,15 @@ impl<T: Pod + Sync, const R: usize, const C: usize, const RR: usize, const CR: u
         });
     }
 
-    /// Copies a part of a matrix with its surroundings, in the threads that own the cells. No barrier.
+    /// Copies a part of a matrix with its surroundings, in the threads that own the cells. No
+    /// barrier.
     ///
-    /// `first` is the row and the column of the first inner cell in the matrix. Cells beyond the matrix have the value that `border` states; a
-    /// matrix without elements has no nearest one, and all cells are the zeros of the type or the constant.
+    /// `first` is the row and the column of the first inner cell in the matrix. Cells beyond the
+    /// matrix have the value that `border` states; a matrix without elements has no nearest one,
+    /// and all cells are the zeros of the type or the constant.
     ///
-    /// For a three-dimensional stencil, a tile for each of the adjacent planes is filled from [`Matrix::plane`].
+    /// For a three-dimensional stencil, a tile for each of the adjacent planes is filled from
+    /// [`Matrix::plane`].
     #[inline(always)]
     pub fn fill_from<const X: u32, const Y: u32, const Z: u32>(
         &mut self,

@@ -1,8 +1,9 @@
 //! Launches from the host.
 //!
-//! `#[kernel]` declares a struct with the name of the function, and [`include_kernels!`](crate::include_kernels) a struct `Kernels` with
-//! one of them for each kernel. Its method `launch` is safe: buffers are borrowed and their accesses tracked, as for every operation of
-//! Curium, and the grid and the sizes of arguments are checked.
+//! `#[kernel]` declares a struct with the name of the function, and
+//! [`include_kernels!`](crate::include_kernels) a struct `Kernels` with one of them for each
+//! kernel. Its method `launch` is safe: buffers are borrowed and their accesses tracked, as for
+//! every operation of Curium, and the grid and the sizes of arguments are checked.
 //!
 //! Launches work on captured streams, so kernels become nodes of graphs.
 

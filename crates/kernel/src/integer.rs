@@ -1,7 +1,7 @@
 //! Integer instructions that `core` lacks.
 //!
-//! These methods of `core` become single instructions: `count_ones` (`popc`), `leading_zeros` (`clz`), `reverse_bits` (`brev`),
-//! `rotate_left` (`shf.l.wrap`), `min` and `max`.
+//! These methods of `core` become single instructions: `count_ones` (`popc`), `leading_zeros`
+//! (`clz`), `reverse_bits` (`brev`), `rotate_left` (`shf.l.wrap`), `min` and `max`.
 
 use crate::intrinsics::intrinsics;
 #[cfg(not(target_arch = "nvptx64"))]
@@ -35,7 +35,8 @@ pub fn dot4_i8(a: u32, b: u32, c: i32) -> i32 {
     sum.cast_signed()
 }
 
-/// Returns the bytes of `a` (0 to 3) and `b` (4 to 7) that the four lowest hexadecimal digits of `selector` number (`__byte_perm`).
+/// Returns the bytes of `a` (0 to 3) and `b` (4 to 7) that the four lowest hexadecimal digits of
+/// `selector` number (`__byte_perm`).
 #[doc(alias = "__byte_perm")]
 #[inline(always)]
 #[must_use]
@@ -121,10 +122,11 @@ macro_rules! functions {
 }
 
 functions! {
-    /// Returns the sum, limited to the numbers of the type, by one instruction (`add.sat.s32`). `saturating_add` of `core` takes several.
+    /// Returns the sum, limited to the numbers of the type, by one instruction (`add.sat.s32`).
+    /// `saturating_add` of `core` takes several.
     add_saturating(a: i32, b: i32) -> i32 = add_sat_i32;
-    /// Returns the difference, limited to the numbers of the type, by one instruction (`sub.sat.s32`). `saturating_sub` of `core` takes
-    /// several.
+    /// Returns the difference, limited to the numbers of the type, by one instruction
+    /// (`sub.sat.s32`). `saturating_sub` of `core` takes several.
     sub_saturating(a: i32, b: i32) -> i32 = sub_sat_i32;
     /// Returns `|a - b| + c` (`sad.u32`).
     #[doc(alias = "__usad")]
@@ -132,12 +134,12 @@ functions! {
     /// Returns `|a - b| + c` (`sad.s32`).
     #[doc(alias = "__sad")]
     sum_abs_diff_i32(a: i32, b: i32, c: u32) -> u32 = sad_i32;
-    /// Returns the low 32 bits of the product of the low 24 bits of the numbers (`mul24.lo.u32`). On GPUs since 2010, an ordinary product is
-    /// as fast.
+    /// Returns the low 32 bits of the product of the low 24 bits of the numbers (`mul24.lo.u32`).
+    /// On GPUs since 2010, an ordinary product is as fast.
     #[doc(alias = "__umul24")]
     mul24_low_u32(a: u32, b: u32) -> u32 = mul24_u32;
-    /// Returns the low 32 bits of the product of the low 24 bits of the numbers (`mul24.lo.s32`). On GPUs since 2010, an ordinary product is
-    /// as fast.
+    /// Returns the low 32 bits of the product of the low 24 bits of the numbers (`mul24.lo.s32`).
+    /// On GPUs since 2010, an ordinary product is as fast.
     #[doc(alias = "__mul24")]
     mul24_low_i32(a: i32, b: i32) -> i32 = mul24_i32;
     /// Returns the high 32 bits of `high:low`, shifted left by at most 32 bits (`shf.l.clamp`).
@@ -148,20 +150,23 @@ functions! {
     funnel_shift_right(low: u32, high: u32, shift: u32) -> u32 = shf_right_clamp;
     /// Returns `len` bits from the bit `start` on (`bfe.u32`). The two are numbers modulo 256.
     extract_bits_u32(x: u32, start: u32, len: u32) -> u32 = bfe_u32;
-    /// Returns `len` bits from the bit `start` on, with the last one as the sign (`bfe.s32`). The two are numbers modulo 256.
+    /// Returns `len` bits from the bit `start` on, with the last one as the sign (`bfe.s32`). The
+    /// two are numbers modulo 256.
     extract_bits_i32(x: i32, start: u32, len: u32) -> i32 = bfe_i32;
-    /// Returns `x` with the low `len` bits of `field` in place of its bits from `start` on (`bfi.b32`). The two are numbers modulo 256.
+    /// Returns `x` with the low `len` bits of `field` in place of its bits from `start` on
+    /// (`bfi.b32`). The two are numbers modulo 256.
     insert_bits(field: u32, x: u32, start: u32, len: u32) -> u32 = bfi_u32;
-    /// Returns the position of the bit that is set and `offset` - 1 set bits above the bit `base`, or, for a negative offset, below it;
-    /// `u32::MAX` if there is none (`fns.b32`).
+    /// Returns the position of the bit that is set and `offset` - 1 set bits above the bit `base`,
+    /// or, for a negative offset, below it; `u32::MAX` if there is none (`fns.b32`).
     ///
     /// If the offset is 0, it is the position `base`, if that bit is set.
     #[doc(alias = "__fns")]
     find_nth_set(mask: u32, base: u32, offset: i32) -> u32 = fns_u32;
 }
 
-/// Returns the bits that a table of eight entries has for the bits of three words (`lop3.b32`): `LUT` is the same function of `0xf0`,
-/// `0xcc` and `0xaa`, such as `(0xf0 & 0xcc) | 0xaa` for `(a & b) | c`.
+/// Returns the bits that a table of eight entries has for the bits of three words (`lop3.b32`):
+/// `LUT` is the same function of `0xf0`, `0xcc` and `0xaa`, such as `(0xf0 & 0xcc) | 0xaa` for
+/// `(a & b) | c`.
 ///
 /// The compiler combines the operators of `core` to this instruction by itself.
 #[doc(alias = "lop3")]
@@ -182,7 +187,8 @@ pub const fn logic3<const LUT: u8>(a: u32, b: u32, c: u32) -> u32 {
     result
 }
 
-/// A divisor of many numbers, such as the width of an image: division by it is a product and a shift.
+/// A divisor of many numbers, such as the width of an image: division by it is a product and a
+/// shift.
 ///
 /// The host creates it and passes it by value; CUDA C++ code uses `FastDivmod` of CUTLASS.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -1,4 +1,5 @@
-//! Instructions, which the compiler of kernels defines from their link names. On the host they exist for type checks only.
+//! Instructions, which the compiler of kernels defines from their link names. On the host they
+//! exist for type checks only.
 
 /// Reports that code of a device was called on the host.
 #[doc(hidden)]
@@ -55,7 +56,8 @@ intrinsics! {
     shuffle_index = "curium.llvm.nvvm.shfl.sync.idx.i32"(mask: u32, value: u32, lane: u32, clamp: u32) -> u32;
     ballot = "curium.llvm.nvvm.vote.ballot.sync"(mask: u32, condition: bool) -> u32;
 
-    // The address of the workspace of a cooperative launch, in which CUDA's cooperative groups count the blocks.
+    // The address of the workspace of a cooperative launch, in which CUDA's cooperative groups
+    // count the blocks.
     grid_workspace = "curium.asm|{ .reg .b32 hi, lo; mov.u32 hi, %envreg1; mov.u32 lo, %envreg2; mov.b64 $0, {lo, hi}; }|=l|pure"() -> u64;
     cluster_barrier = "curium.asm|barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;||"();
     cluster_ctarank = "curium.asm|mov.u32 $0, %cluster_ctarank;|=r|pure"() -> u32;

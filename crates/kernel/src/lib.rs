@@ -1,7 +1,7 @@
 //! CUDA kernels in safe Rust.
 //!
-//! A kernel is a function with the attribute [`kernel`](macro@kernel). The build script compiles it with the stable toolchain, and safe code
-//! launches it:
+//! A kernel is a function with the attribute [`kernel`](macro@kernel). The build script compiles it
+//! with the stable toolchain, and safe code launches it:
 //!
 //! ```
 //! use curium_kernel::prelude::*;
@@ -17,17 +17,20 @@
 //!
 //! # The model
 //!
-//! **The block is the program.** A kernel whose first parameter is a [`Block`] is code of a whole block: every value in it is the same
-//! in all threads, so all threads take the same branches, and a barrier is reached by all of them. Code that differs between threads
-//! stands in closures ([`Block::threads`]), which receive their [`Thread`]. Their results reach the code of the block only as
-//! [`Registers`], which it cannot read.
+//! **The block is the program.** A kernel whose first parameter is a [`Block`] is code of a whole
+//! block: every value in it is the same in all threads, so all threads take the same branches, and
+//! a barrier is reached by all of them. Code that differs between threads stands in closures
+//! ([`Block::threads`]), which receive their [`Thread`]. Their results reach the code of the block
+//! only as [`Registers`], which it cannot read.
 //!
-//! Memory that a block writes is either *owned in parts*, where each thread has `&mut` access to its own elements, or *shared*, where
-//! all threads have `&` access. Only a barrier turns one into the other ([`Synced::synced`]).
+//! Memory that a block writes is either *owned in parts*, where each thread has `&mut` access to
+//! its own elements, or *shared*, where all threads have `&` access. Only a barrier turns one into
+//! the other ([`Synced::synced`]).
 //!
-//! Code of a warp ([`Block::warps`]) is the same model one level down: [`Warp`] instead of `Block`, [`Lanes`] instead of `Registers`.
-//! A kernel whose first parameter is a [`Thread`] is element-wise: it has no barriers. One level up are [`Grid`], the code of a cooperative
-//! grid, and [`Cluster`], that of a cluster.
+//! Code of a warp ([`Block::warps`]) is the same model one level down: [`Warp`] instead of `Block`,
+//! [`Lanes`] instead of `Registers`. A kernel whose first parameter is a [`Thread`] is
+//! element-wise: it has no barriers. One level up are [`Grid`], the code of a cooperative grid, and
+//! [`Cluster`], that of a cluster.
 //!
 //! | CUDA C++ | Rust |
 //! |---|---|
@@ -54,7 +57,8 @@
 //!
 //! # Outputs
 //!
-//! A slice `&[T]` is memory that nobody writes during the launch. An output divides memory between threads:
+//! A slice `&[T]` is memory that nobody writes during the launch. An output divides memory between
+//! threads:
 //!
 //! | parameter | each of these | owns |
 //! |---|---|---|
@@ -75,11 +79,13 @@
 //!
 //! # Soundness
 //!
-//! [`soundness`] lists the rules that make safe kernels free of data races, divergent barriers and aliasing, each with its proof.
+//! [`soundness`] lists the rules that make safe kernels free of data races, divergent barriers and
+//! aliasing, each with its proof.
 //!
 //! # Features
 //!
-//! - `host`: on the host, `#[kernel]` also generates typed launchers, for `curium-driver` and `curium-memory`.
+//! - `host`: on the host, `#[kernel]` also generates typed launchers, for `curium-driver` and
+//!   `curium-memory`.
 
 #![cfg_attr(any(target_arch = "nvptx64", not(feature = "host")), no_std)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -233,7 +239,8 @@ macro_rules! __host {
     ($($code:tt)*) => {};
 }
 
-/// Implements the driver's `ByValue` for a type with that of this crate, which has all of its requirements.
+/// Implements the driver's `ByValue` for a type with that of this crate, which has all of its
+/// requirements.
 #[cfg(all(feature = "host", not(target_arch = "nvptx64")))]
 #[doc(hidden)]
 #[macro_export]
@@ -268,15 +275,17 @@ macro_rules! __kernels {
     };
 }
 
-/// Declares the struct `Kernels`, with a field for each kernel of a module that the build script compiled.
+/// Declares the struct `Kernels`, with a field for each kernel of a module that the build script
+/// compiled.
 ///
-/// `include_kernels!("kernels")` declares the kernels of the module `kernels`, which is in the scope of the macro. `Kernels` is public, and
-/// `Kernels::load` loads the code on a device.
+/// `include_kernels!("kernels")` declares the kernels of the module `kernels`, which is in the
+/// scope of the macro. `Kernels` is public, and `Kernels::load` loads the code on a device.
 ///
 /// It does not compile if
 ///
 /// - the feature `host` of this crate is off;
-/// - the package has no `build.rs`, or its `main` does not call `curium_kernel_build::Kernels::module(FILE, NAME).compile()` for the module;
+/// - the package has no `build.rs`, or its `main` does not call
+///   `curium_kernel_build::Kernels::module(FILE, NAME).compile()` for the module;
 /// - the kernels do not compile for the device.
 #[macro_export]
 macro_rules! include_kernels {

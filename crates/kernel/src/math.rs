@@ -14,11 +14,12 @@ use crate::thread::sealed;
 
 /// Functions of `f32` and `f64`, under the names of `std`.
 ///
-/// The first group is correctly rounded, as IEEE 754 requires. The others state their maximum error in units in the last place (ulp), for
-/// `f32` and for `f64`; the unit tests measure it on the host. [`FastMath`] has the fast forms.
+/// The first group is correctly rounded, as IEEE 754 requires. The others state their maximum error
+/// in units in the last place (ulp), for `f32` and for `f64`; the unit tests measure it on the
+/// host. [`FastMath`] has the fast forms.
 ///
-/// The functions of `f32` do not use `f64`. On the host, the standard library's methods of the same name are used; without `std`, these. The
-/// trait is sealed.
+/// The functions of `f32` do not use `f64`. On the host, the standard library's methods of the same
+/// name are used; without `std`, these. The trait is sealed.
 pub trait Float: sealed::Sealed + Copy {
     /// Returns the square root.
     #[must_use]
@@ -172,19 +173,22 @@ pub trait Float: sealed::Sealed + Copy {
 
     /// Returns the error function: 2 ulp, 1 ulp.
     ///
-    /// Code of the host with `std` calls it as `Float::erf(x)`, because `std` has an unstable method of this name.
+    /// Code of the host with `std` calls it as `Float::erf(x)`, because `std` has an unstable
+    /// method of this name.
     #[doc(alias = "erff")]
     #[must_use]
     fn erf(self) -> Self;
 
     /// Returns the complementary error function `1 - erf(x)`: 4 ulp, 2 ulp.
     ///
-    /// Code of the host with `std` calls it as `Float::erfc(x)`, because `std` has an unstable method of this name.
+    /// Code of the host with `std` calls it as `Float::erfc(x)`, because `std` has an unstable
+    /// method of this name.
     #[doc(alias = "erfcf")]
     #[must_use]
     fn erfc(self) -> Self;
 
-    /// Returns the cumulative distribution function of the standard normal distribution: 5 ulp, 5 ulp.
+    /// Returns the cumulative distribution function of the standard normal distribution: 5 ulp, 5
+    /// ulp.
     #[doc(alias = "normcdff")]
     #[must_use]
     fn normcdf(self) -> Self;
@@ -194,7 +198,9 @@ pub trait Float: sealed::Sealed + Copy {
     #[must_use]
     fn tgamma(self) -> Self;
 
-    /// Returns the logarithm of the absolute value of the gamma function: 6 ulp for positive numbers; for negative ones the absolute error is small, and not the relative error near zeros.
+    /// Returns the logarithm of the absolute value of the gamma function: 6 ulp for positive
+    /// numbers; for negative ones the absolute error is small, and not the relative error near
+    /// zeros.
     #[doc(alias = "lgammaf")]
     #[must_use]
     fn lgamma(self) -> Self;
@@ -316,7 +322,8 @@ pub trait FastMath: sealed::Sealed + Copy {
     #[must_use]
     fn fast_rsqrt(self) -> Self;
 
-    /// Returns the reciprocal, with an error of 1 ulp; subnormal numbers are zero (`rcp.approx.ftz`).
+    /// Returns the reciprocal, with an error of 1 ulp; subnormal numbers are zero
+    /// (`rcp.approx.ftz`).
     #[doc(alias = "__frcp_rn")]
     #[must_use]
     fn fast_recip(self) -> Self;
@@ -331,7 +338,8 @@ pub trait FastMath: sealed::Sealed + Copy {
     #[must_use]
     fn fast_exp(self) -> Self;
 
-    /// Returns the binary logarithm, with an absolute error of 2⁻²² for numbers near 1 (`lg2.approx`).
+    /// Returns the binary logarithm, with an absolute error of 2⁻²² for numbers near 1
+    /// (`lg2.approx`).
     #[doc(alias = "__log2f")]
     #[must_use]
     fn fast_log2(self) -> Self;
@@ -351,17 +359,20 @@ pub trait FastMath: sealed::Sealed + Copy {
     #[must_use]
     fn fast_cos(self) -> Self;
 
-    /// Returns the number to the power of `y`, from [`FastMath::fast_exp2`] and [`FastMath::fast_log2`] (`__powf`).
+    /// Returns the number to the power of `y`, from [`FastMath::fast_exp2`] and
+    /// [`FastMath::fast_log2`] (`__powf`).
     #[doc(alias = "__powf")]
     #[must_use]
     fn fast_powf(self, y: Self) -> Self;
 
-    /// Returns the quotient, from [`FastMath::fast_recip`]: 2 ulp, for divisors whose reciprocal is a normal number.
+    /// Returns the quotient, from [`FastMath::fast_recip`]: 2 ulp, for divisors whose reciprocal is
+    /// a normal number.
     #[doc(alias = "__fdividef")]
     #[must_use]
     fn fast_div(self, divisor: Self) -> Self;
 
-    /// Returns the hyperbolic tangent, with a relative error of 2⁻¹¹ (`tanh.approx`). Needs compute capability 7.5.
+    /// Returns the hyperbolic tangent, with a relative error of 2⁻¹¹ (`tanh.approx`). Needs compute
+    /// capability 7.5.
     #[doc(alias = "__tanhf")]
     #[must_use]
     fn fast_tanh(self) -> Self;

@@ -10,8 +10,8 @@ use crate::parameter::{Description, Kind, Parameter, Word};
 
 /// A matrix that nobody writes during the launch, stored row by row.
 ///
-/// `matrix[(row, column)]` is an element, and panics if it is out of bounds. The compiler removes the two comparisons if the code has made
-/// them. A launch passes a `RowMajor`.
+/// `matrix[(row, column)]` is an element, and panics if it is out of bounds. The compiler removes
+/// the two comparisons if the code has made them. A launch passes a `RowMajor`.
 pub struct Matrix<T> {
     // Not null, so that the compiler does not compare it where a `None` is excluded.
     start: NonNull<T>,
@@ -31,7 +31,8 @@ impl<T> Copy for Matrix<T> {}
 // SAFETY: nobody writes the elements, which have no interior mutability.
 unsafe impl<T: AnyBitPattern> Sync for Matrix<T> {}
 
-// SAFETY: the launcher passes memory of `rows * columns` elements, which is borrowed, so that nobody writes it during the launch.
+// SAFETY: the launcher passes memory of `rows * columns` elements, which is borrowed, so that
+// nobody writes it during the launch.
 unsafe impl<T: AnyBitPattern> Parameter for Matrix<T> {
     type In<'k> = Matrix<T>;
     type First = *const T;
@@ -83,11 +84,13 @@ impl<T> Matrix<T> {
     #[inline(always)]
     #[must_use]
     pub fn get(&self, row: usize, column: usize) -> Option<&T> {
-        // A single branch, so that the compiler sees that the result of the comparisons is that of a later comparison with `None`.
+        // A single branch, so that the compiler sees that the result of the comparisons is that of
+        // a later comparison with `None`.
         if (row >= self.rows()) | (column >= self.columns()) {
             return None;
         }
-        // The launcher checked that the product of the sizes is the number of elements, so the sum does not overflow.
+        // The launcher checked that the product of the sizes is the number of elements, so the sum
+        // does not overflow.
         // SAFETY: the element is in bounds.
         let element = unsafe { self.as_ptr().add(row * self.columns() + column) };
         // SAFETY: the element is in bounds, and nobody writes it.
@@ -110,8 +113,8 @@ impl<T> Matrix<T> {
         unsafe { element.read() }
     }
 
-    /// Returns the rows from `index * rows` on as a matrix of `rows` rows, unless some of them are out of bounds: a plane of a
-    /// three-dimensional array, which is stored plane by plane.
+    /// Returns the rows from `index * rows` on as a matrix of `rows` rows, unless some of them are
+    /// out of bounds: a plane of a three-dimensional array, which is stored plane by plane.
     #[inline(always)]
     #[must_use]
     pub fn plane(&self, index: usize, rows: usize) -> Option<Self> {
@@ -134,8 +137,8 @@ impl<T> Matrix<T> {
     where
         T: Copy,
     {
-        // Not by `get`, because an `Option<&T>` becomes a comparison of addresses; and with one condition, so that the load is predicated
-        // and several loads overlap.
+        // Not by `get`, because an `Option<&T>` becomes a comparison of addresses; and with one
+        // condition, so that the load is predicated and several loads overlap.
         let is_inside = (row < self.rows()) & (column < self.columns());
         if is_inside {
             // SAFETY: the element is in bounds.

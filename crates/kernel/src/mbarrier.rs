@@ -20,11 +20,13 @@ unsafe impl Sync for Mbarrier {}
 // SAFETY: there is no access through `&`, and any bytes are a `u64`.
 unsafe impl SharedType for Mbarrier {}
 
-/// A barrier in shared memory (`cuda::barrier`), at which no thread has arrived in the current phase. Needs compute capability 9.0.
+/// A barrier in shared memory (`cuda::barrier`), at which no thread has arrived in the current
+/// phase. Needs compute capability 9.0.
 ///
-/// A phase is a sequence of types: [`Barrier::arrive`] consumes the `Barrier` and returns an [`Arrived`], and [`Arrived::synced`] waits
-/// and returns the `Barrier` of the next phase. Memory that is passed to `arrive` is borrowed until then. So no thread arrives twice in a
-/// phase, waits for a wrong phase, or reads before the wait.
+/// A phase is a sequence of types: [`Barrier::arrive`] consumes the `Barrier` and returns an
+/// [`Arrived`], and [`Arrived::synced`] waits and returns the `Barrier` of the next phase. Memory
+/// that is passed to `arrive` is borrowed until then. So no thread arrives twice in a phase, waits
+/// for a wrong phase, or reads before the wait.
 ///
 /// Between `arrive` and `synced` a block does other work, while slower threads catch up:
 ///
@@ -61,7 +63,8 @@ pub struct Barrier<const X: u32, const Y: u32 = 1, const Z: u32 = 1> {
     _not_sync: BlockCodeOnly,
 }
 
-/// A phase of a [`Barrier`] at which all threads arrive. The memory `M` is borrowed until [`Arrived::synced`].
+/// A phase of a [`Barrier`] at which all threads arrive. The memory `M` is borrowed until
+/// [`Arrived::synced`].
 #[must_use = "without `synced` nobody waits for the phase"]
 pub struct Arrived<M, const X: u32, const Y: u32 = 1, const Z: u32 = 1> {
     barrier: Barrier<X, Y, Z>,
@@ -80,7 +83,8 @@ impl Shared<Mbarrier> {
         // SAFETY: the memory is in shared memory.
         let address = unsafe { device::shared_address(self.as_ptr() as usize as u64) };
         if block.index_in_block() == 0 {
-            // SAFETY: the memory belongs to this value, which is consumed, so it is initialized once.
+            // SAFETY: the memory belongs to this value, which is consumed, so it is initialized
+            // once.
             unsafe { init(address, Block::<X, Y, Z>::THREADS as u32) };
         }
         block.barrier();
@@ -95,13 +99,14 @@ impl Shared<Mbarrier> {
 impl<const X: u32, const Y: u32, const Z: u32> Barrier<X, Y, Z> {
     /// Arrives at the barrier, in each thread, without waiting for the others.
     ///
-    /// `memory` is `&mut Shared<…>`, or a tuple of up to four of them: what the threads wrote to it before is what
-    /// [`Arrived::synced`] shows to all. It is `()` if there is none.
+    /// `memory` is `&mut Shared<…>`, or a tuple of up to four of them: what the threads wrote to it
+    /// before is what [`Arrived::synced`] shows to all. It is `()` if there is none.
     ///
     /// PTX: `mbarrier.arrive`.
     #[inline(always)]
     pub fn arrive<M: Synced>(self, _: &Block<X, Y, Z>, memory: M) -> Arrived<M, X, Y, Z> {
-        // SAFETY: the barrier was initialized for all threads of the block, and the type guarantees that each arrives once in a phase.
+        // SAFETY: the barrier was initialized for all threads of the block, and the type guarantees
+        // that each arrives once in a phase.
         unsafe { device::mbarrier_arrive(self.address) };
         Arrived {
             barrier: self,
@@ -109,10 +114,11 @@ impl<const X: u32, const Y: u32, const Z: u32> Barrier<X, Y, Z> {
         }
     }
 
-    /// Copies boxes of tensors to tiles (TMA), runs `during` while the copies go on, waits for them, and runs `code` with the tiles.
-    /// A barrier stands before, and another after.
+    /// Copies boxes of tensors to tiles (TMA), runs `during` while the copies go on, waits for
+    /// them, and runs `code` with the tiles. A barrier stands before, and another after.
     ///
-    /// `tiles` is a tile in shared memory or a tuple of tiles, and `sources` are their boxes, such as `map.at(row, column)`.
+    /// `tiles` is a tile in shared memory or a tuple of tiles, and `sources` are their boxes, such
+    /// as `map.at(row, column)`.
     ///
     /// PTX: `mbarrier.arrive.expect_tx`, `cp.async.bulk.tensor`, `mbarrier.try_wait`.
     #[doc(alias = "cp.async.bulk.tensor")]
@@ -131,12 +137,15 @@ impl<const X: u32, const Y: u32, const Z: u32> Barrier<X, Y, Z> {
         fence_proxy_async();
         block.barrier();
         if block.index_in_block() == 0 {
-            // SAFETY: the barrier was initialized for all threads of the block, and each arrives once.
+            // SAFETY: the barrier was initialized for all threads of the block, and each arrives
+            // once.
             unsafe { device::mbarrier_arrive_expect(self.address, L::Stage::COPIED_BYTES) };
-            // SAFETY: the tiles are borrowed mutably, all threads have finished with them, and wait for the copies below.
+            // SAFETY: the tiles are borrowed mutably, all threads have finished with them, and wait
+            // for the copies below.
             unsafe { L::Stage::copy(addresses, self.address, sources) };
         } else {
-            // SAFETY: the barrier was initialized for all threads of the block, and each arrives once.
+            // SAFETY: the barrier was initialized for all threads of the block, and each arrives
+            // once.
             unsafe { device::mbarrier_arrive(self.address) };
         }
         converge_warp();
@@ -151,7 +160,8 @@ impl<const X: u32, const Y: u32, const Z: u32> Barrier<X, Y, Z> {
     /// Waits for the end of the current phase, and enters the next one.
     #[inline(always)]
     fn wait(&mut self) {
-        // SAFETY: all threads have arrived or will arrive, because code of the block is the same in all of them.
+        // SAFETY: all threads have arrived or will arrive, because code of the block is the same in
+        // all of them.
         unsafe { device::mbarrier_wait(self.address, self.parity) };
         converge_warp();
         self.parity ^= 1;
@@ -159,7 +169,8 @@ impl<const X: u32, const Y: u32, const Z: u32> Barrier<X, Y, Z> {
 }
 
 impl<M: Synced, const X: u32, const Y: u32, const Z: u32> Arrived<M, X, Y, Z> {
-    /// Waits until all threads have arrived, runs `code` with a shared view of the memory, and ends with a barrier (`__syncthreads`).
+    /// Waits until all threads have arrived, runs `code` with a shared view of the memory, and ends
+    /// with a barrier (`__syncthreads`).
     ///
     /// Returns the barrier of the next phase, and the result of `code`.
     ///
@@ -172,7 +183,8 @@ impl<M: Synced, const X: u32, const Y: u32, const Z: u32> Arrived<M, X, Y, Z> {
     ) -> (Barrier<X, Y, Z>, R) {
         let mut barrier = self.barrier;
         barrier.wait();
-        // SAFETY: all threads have arrived after their last write. The memory was borrowed since, and is until the barrier below.
+        // SAFETY: all threads have arrived after their last write. The memory was borrowed since,
+        // and is until the barrier below.
         let result = code(unsafe { self.memory.view() });
         block.barrier();
         (barrier, result)
@@ -183,7 +195,8 @@ impl<M: Synced, const X: u32, const Y: u32, const Z: u32> Arrived<M, X, Y, Z> {
 ///
 /// # Safety
 ///
-/// The memory is in shared memory, is not in use as a barrier, and a block barrier follows before its first use.
+/// The memory is in shared memory, is not in use as a barrier, and a block barrier follows before
+/// its first use.
 #[inline(always)]
 pub(crate) unsafe fn init(address: u32, count: u32) {
     // SAFETY: the caller guarantees the memory.

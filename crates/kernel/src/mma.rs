@@ -38,17 +38,17 @@ macro_rules! products {
 }
 
 products! {
-    /// Adds the product of two bfloat16 matrices of 16 × 16 and 16 × 8 elements to `accumulators`, in the fragments of
-    /// `mma.m16n8k16`. Needs compute capability 8.0.
+    /// Adds the product of two bfloat16 matrices of 16 × 16 and 16 × 8 elements to `accumulators`,
+    /// in the fragments of `mma.m16n8k16`. Needs compute capability 8.0.
     mma_bf16 = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {{{0}, {1}, {2}, {3}}}, {{{4}, {5}, {6}, {7}}}, {{{8}, {9}}}, {{{10}, {11}, {12}, {13}}};";
-    /// Adds the product of two binary16 matrices of 16 × 16 and 16 × 8 elements to `accumulators`, in the fragments of
-    /// `mma.m16n8k16`. Needs compute capability 8.0.
+    /// Adds the product of two binary16 matrices of 16 × 16 and 16 × 8 elements to `accumulators`,
+    /// in the fragments of `mma.m16n8k16`. Needs compute capability 8.0.
     mma_f16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {{{0}, {1}, {2}, {3}}}, {{{4}, {5}, {6}, {7}}}, {{{8}, {9}}}, {{{10}, {11}, {12}, {13}}};";
 }
 
 impl Warp {
-    /// Combines the values of the four lanes that have the same rows of a fragment of accumulators. The four can combine in
-    /// different orders, so their results can differ in rounding.
+    /// Combines the values of the four lanes that have the same rows of a fragment of accumulators.
+    /// The four can combine in different orders, so their results can differ in rounding.
     #[inline(always)]
     pub fn reduce_fragment_rows(
         &self,
@@ -67,7 +67,8 @@ impl Warp {
     }
 }
 
-/// Packs two numbers, rounded to bfloat16, with `low` in the low bits. Needs compute capability 8.0.
+/// Packs two numbers, rounded to bfloat16, with `low` in the low bits. Needs compute capability
+/// 8.0.
 #[inline(always)]
 #[must_use]
 pub fn pack_bf16(low: f32, high: f32) -> u32 {
@@ -77,7 +78,8 @@ pub fn pack_bf16(low: f32, high: f32) -> u32 {
     pair
 }
 
-/// Packs two numbers, rounded to binary16, with `low` in the low bits. Needs compute capability 8.0.
+/// Packs two numbers, rounded to binary16, with `low` in the low bits. Needs compute capability
+/// 8.0.
 #[inline(always)]
 #[must_use]
 pub fn pack_f16(low: f32, high: f32) -> u32 {

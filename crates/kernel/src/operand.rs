@@ -7,9 +7,9 @@ use crate::warp::{Lanes, PerWarp};
 ///
 /// # Safety
 ///
-/// If a thread can write its part, or write through it, no other thread's part of the same operand contains that memory. Every
-/// implementation for a type divides it in the same way, so that parts of different calls do not overlap either, unless they
-/// belong to the same thread.
+/// If a thread can write its part, or write through it, no other thread's part of the same operand
+/// contains that memory. Every implementation for a type divides it in the same way, so that parts
+/// of different calls do not overlap either, unless they belong to the same thread.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not divided between the threads of this block",
     label = "not an operand of code of threads",
@@ -32,7 +32,8 @@ pub unsafe trait ThreadOperand<const X: u32, const Y: u32, const Z: u32> {
 ///
 /// # Safety
 ///
-/// As for [`ThreadOperand`], for warps. All lanes of a warp receive the same part, or one that only code of lanes can read.
+/// As for [`ThreadOperand`], for warps. All lanes of a warp receive the same part, or one that only
+/// code of lanes can read.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not divided between the warps of this block",
     label = "not an operand of code of warps",
@@ -98,7 +99,8 @@ unsafe impl<'a, T, const X: u32, const Y: u32, const Z: u32> ThreadOperand<X, Y,
     }
 }
 
-// SAFETY: the registers belong to the lanes of the running warp, and only code of lanes reads `Lanes`.
+// SAFETY: the registers belong to the lanes of the running warp, and only code of lanes reads
+// `Lanes`.
 unsafe impl<'a, T, const X: u32, const Y: u32, const Z: u32> WarpOperand<X, Y, Z>
     for &'a Registers<T>
 {
@@ -111,7 +113,8 @@ unsafe impl<'a, T, const X: u32, const Y: u32, const Z: u32> WarpOperand<X, Y, Z
     }
 }
 
-// SAFETY: the registers belong to the lanes of the running warp, and only code of lanes reads `Lanes`.
+// SAFETY: the registers belong to the lanes of the running warp, and only code of lanes reads
+// `Lanes`.
 unsafe impl<'a, T, const X: u32, const Y: u32, const Z: u32> WarpOperand<X, Y, Z>
     for &'a mut Registers<T>
 {
@@ -170,7 +173,8 @@ unsafe impl<'a, T> LaneOperand for &'a mut Lanes<T> {
 
 macro_rules! tuples {
     ($($operand:ident)*) => {
-        // SAFETY: each operand upholds the contract, and none aliases another, because each is borrowed on its own.
+        // SAFETY: each operand upholds the contract, and none aliases another, because each is
+        // borrowed on its own.
         unsafe impl<const X: u32, const Y: u32, const Z: u32, $($operand: ThreadOperand<X, Y, Z>),*> ThreadOperand<X, Y, Z> for ($($operand,)*) {
             type Part = ($($operand::Part,)*);
 
@@ -178,12 +182,14 @@ macro_rules! tuples {
             #[allow(non_snake_case, clippy::unused_unit, reason = "the names are those of the types")]
             unsafe fn thread_part(self) -> Self::Part {
                 let ($($operand,)*) = self;
-                // SAFETY: only code of the running thread receives each part, in a block of these dimensions.
+                // SAFETY: only code of the running thread receives each part, in a block of these
+                // dimensions.
                 ($(unsafe { $operand.thread_part() },)*)
             }
         }
 
-        // SAFETY: each operand upholds the contract, and none aliases another, because each is borrowed on its own.
+        // SAFETY: each operand upholds the contract, and none aliases another, because each is
+        // borrowed on its own.
         unsafe impl<const X: u32, const Y: u32, const Z: u32, $($operand: WarpOperand<X, Y, Z>),*> WarpOperand<X, Y, Z> for ($($operand,)*) {
             type Part = ($($operand::Part,)*);
 
@@ -191,12 +197,14 @@ macro_rules! tuples {
             #[allow(non_snake_case, clippy::unused_unit, reason = "the names are those of the types")]
             unsafe fn warp_part(self) -> Self::Part {
                 let ($($operand,)*) = self;
-                // SAFETY: only code of the running warp receives each part, in a block of these dimensions.
+                // SAFETY: only code of the running warp receives each part, in a block of these
+                // dimensions.
                 ($(unsafe { $operand.warp_part() },)*)
             }
         }
 
-        // SAFETY: each operand upholds the contract, and none aliases another, because each is borrowed on its own.
+        // SAFETY: each operand upholds the contract, and none aliases another, because each is
+        // borrowed on its own.
         unsafe impl<$($operand: LaneOperand),*> LaneOperand for ($($operand,)*) {
             type Part = ($($operand::Part,)*);
 

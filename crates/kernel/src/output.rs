@@ -17,7 +17,8 @@ use crate::thread::{Thread, block_index, block_index_y, coordinates, index_in_bl
 use crate::vector::F32x2;
 use crate::warp::{Lanes, Warp};
 
-/// A buffer of which each thread of a grid along x owns the elements `index_in_grid`, `index_in_grid + threads_in_grid`, …
+/// A buffer of which each thread of a grid along x owns the elements `index_in_grid`,
+/// `index_in_grid + threads_in_grid`, …
 ///
 /// A launch passes `&mut buffer` or a mutable view.
 pub struct PerThread<T> {
@@ -26,7 +27,8 @@ pub struct PerThread<T> {
     _not_sync: BlockCodeOnly,
 }
 
-/// A buffer of which each thread of a grid along x owns `N` adjacent elements, from `N * index_in_grid` on.
+/// A buffer of which each thread of a grid along x owns `N` adjacent elements, from
+/// `N * index_in_grid` on.
 ///
 /// A launch passes `&mut buffer` or a mutable view.
 pub struct PerThreadChunk<T, const N: usize> {
@@ -44,16 +46,19 @@ pub struct PerBlock<T> {
     _not_sync: BlockCodeOnly,
 }
 
-/// A buffer of which each block of a grid along x owns `N` adjacent elements, from `N * blockIdx.x` on.
+/// A buffer of which each block of a grid along x owns `N` adjacent elements, from `N * blockIdx.x`
+/// on.
 ///
-/// A launch passes `&mut buffer` or a mutable view. The last chunks can be shorter than `N` or empty.
+/// A launch passes `&mut buffer` or a mutable view. The last chunks can be shorter than `N` or
+/// empty.
 pub struct PerBlockChunk<T, const N: usize> {
     start: Address<T>,
     len: usize,
     _not_sync: BlockCodeOnly,
 }
 
-/// A matrix of which each block of a grid along x owns the row with its index, and the rows at distances of the number of blocks.
+/// A matrix of which each block of a grid along x owns the row with its index, and the rows at
+/// distances of the number of blocks.
 ///
 /// A launch passes a `RowMajor` of a mutable buffer or view.
 pub struct PerBlockRow<T> {
@@ -63,10 +68,11 @@ pub struct PerBlockRow<T> {
     _not_sync: BlockCodeOnly,
 }
 
-/// A matrix of which each block owns a tile of `ROWS` rows and `COLUMNS` columns: the block with `blockIdx` (x, y) the one in column x and
-/// row y of tiles.
+/// A matrix of which each block owns a tile of `ROWS` rows and `COLUMNS` columns: the block with
+/// `blockIdx` (x, y) the one in column x and row y of tiles.
 ///
-/// Within a tile, the thread with `threadIdx` (x, y) owns the elements of the rows y, y + Y, … and columns x, x + X, …
+/// Within a tile, the thread with `threadIdx` (x, y) owns the elements of the rows y, y + Y, … and
+/// columns x, x + X, …
 ///
 /// A launch passes a `RowMajor` of a mutable buffer or view.
 pub struct PerBlockTile<T, const ROWS: usize, const COLUMNS: usize> {
@@ -76,9 +82,11 @@ pub struct PerBlockTile<T, const ROWS: usize, const COLUMNS: usize> {
     _not_sync: BlockCodeOnly,
 }
 
-/// A buffer of which each warp of a grid along x owns `N` adjacent elements, and its lane `l` the elements `l`, `l + 32`, … of them.
+/// A buffer of which each warp of a grid along x owns `N` adjacent elements, and its lane `l` the
+/// elements `l`, `l + 32`, … of them.
 ///
-/// A launch passes `&mut buffer` or a mutable view. The last chunks can be shorter than `N` or empty.
+/// A launch passes `&mut buffer` or a mutable view. The last chunks can be shorter than `N` or
+/// empty.
 pub struct PerWarpChunk<T, const N: usize> {
     start: Address<T>,
     len: usize,
@@ -94,10 +102,12 @@ pub struct PerWarpTile<T, const ROWS: usize, const COLUMNS: usize> {
     _not_sync: BlockCodeOnly,
 }
 
-/// A matrix of which each warp of a grid along x and y owns a tile of `ROWS` rows and `COLUMNS` columns.
+/// A matrix of which each warp of a grid along x and y owns a tile of `ROWS` rows and `COLUMNS`
+/// columns.
 ///
-/// In a block, `ACROSS` warps are next to each other: warp `w` has the tile in row `w / ACROSS` and column `w % ACROSS` of the block's
-/// tiles. The block with `blockIdx` (x, y) has the tiles in column x and row y of blocks.
+/// In a block, `ACROSS` warps are next to each other: warp `w` has the tile in row `w / ACROSS` and
+/// column `w % ACROSS` of the block's tiles. The block with `blockIdx` (x, y) has the tiles in
+/// column x and row y of blocks.
 ///
 /// A launch passes a `RowMajor` of a mutable buffer or view.
 pub struct PerWarpPlaneTile<T, const ROWS: usize, const COLUMNS: usize, const ACROSS: usize> {
@@ -109,8 +119,9 @@ pub struct PerWarpPlaneTile<T, const ROWS: usize, const COLUMNS: usize, const AC
 
 macro_rules! linear {
     ($output:ident [$($constants:tt)*] [$($names:tt)*], $kind:ident, $word:ident, $sizes:expr) => {
-        // SAFETY: the launcher passes memory of that many elements, which is borrowed mutably, so that only this launch accesses it, and a
-        // grid along x, whose threads have different indices.
+        // SAFETY: the launcher passes memory of that many elements, which is borrowed mutably, so
+        // that only this launch accesses it, and a grid along x, whose threads have different
+        // indices.
         unsafe impl<T: AnyBitPattern, $($constants)*> Parameter for $output<T, $($names)*> {
             type In<'k> = $output<T, $($names)*>;
             type First = *mut T;
@@ -160,8 +171,9 @@ linear!(PerWarpTile [const ROWS: usize, const COLUMNS: usize] [ROWS, COLUMNS], P
 
 macro_rules! matrix {
     ($output:ident [$($constants:tt)*] [$($names:tt)*], $word:ident, $grid:ident, $sizes:expr, $limit:expr) => {
-        // SAFETY: the launcher passes memory of `rows * columns` elements, which is borrowed mutably, so that only this launch accesses it,
-        // and a grid in which blocks have different indices.
+        // SAFETY: the launcher passes memory of `rows * columns` elements, which is borrowed
+        // mutably, so that only this launch accesses it, and a grid in which blocks have different
+        // indices.
         unsafe impl<T: AnyBitPattern, $($constants)*> Parameter for $output<T, $($names)*> {
             type In<'k> = $output<T, $($names)*>;
             type First = *mut T;
@@ -226,7 +238,8 @@ unsafe fn assume_tiles(rows: usize, columns: usize) {
     unsafe { core::hint::assert_unchecked(x < (1 << 31) / columns && y < (1 << 31) / rows) };
 }
 
-/// Converts a constant of a type, which is limited so that products of an index and a constant do not overflow.
+/// Converts a constant of a type, which is limited so that products of an index and a constant do
+/// not overflow.
 const fn size(size: usize) -> u32 {
     assert!(
         size > 0 && size <= 1 << 20,
@@ -272,7 +285,8 @@ unsafe impl<'a, T, const X: u32, const Y: u32, const Z: u32> ThreadOperand<X, Y,
 }
 
 impl<T, const N: usize> PerThreadChunk<T, N> {
-    /// Returns the elements of the thread. The last chunks of the buffer can be shorter than `N` or empty.
+    /// Returns the elements of the thread. The last chunks of the buffer can be shorter than `N` or
+    /// empty.
     #[inline(always)]
     #[must_use]
     pub fn get(&mut self, thread: &Thread) -> &mut [T] {
@@ -295,7 +309,8 @@ impl<T, const N: usize> PerThreadChunk<T, N> {
     }
 }
 
-// SAFETY: threads of a grid along x have different indices, and chunks of different indices do not overlap.
+// SAFETY: threads of a grid along x have different indices, and chunks of different indices do not
+// overlap.
 unsafe impl<'a, T, const N: usize, const X: u32, const Y: u32, const Z: u32> ThreadOperand<X, Y, Z>
     for &'a mut PerThreadChunk<T, N>
 {
@@ -320,7 +335,8 @@ impl<T: AnyBitPattern> PerBlock<T> {
     ) {
         let index = block.index_x();
         if block.index_in_block() == 0 && index < self.len {
-            // SAFETY: the index is in bounds, and only this thread of this block writes the element.
+            // SAFETY: the index is in bounds, and only this thread of this block writes the
+            // element.
             unsafe { self.start.write(index, value) };
         }
     }
@@ -337,7 +353,8 @@ impl<T: AnyBitPattern> PerBlockRow<T> {
         self.nth_row(block, 0)
     }
 
-    /// Returns the row `blockIdx.x + n * gridDim.x`, unless it is out of bounds. It is used like shared memory.
+    /// Returns the row `blockIdx.x + n * gridDim.x`, unless it is out of bounds. It is used like
+    /// shared memory.
     #[inline(always)]
     #[must_use]
     pub fn nth_row<const X: u32, const Y: u32, const Z: u32>(
@@ -351,7 +368,8 @@ impl<T: AnyBitPattern> PerBlockRow<T> {
         if row >= self.rows() {
             return None;
         }
-        // The launcher checked that the product of the sizes is the number of elements, so the product does not overflow.
+        // The launcher checked that the product of the sizes is the number of elements, so the
+        // product does not overflow.
         // SAFETY: the row is in bounds.
         let start = unsafe { self.start.add(row * self.columns()) }.0;
         let elements = core::ptr::slice_from_raw_parts_mut(start, self.columns());
@@ -364,8 +382,8 @@ impl<T: AnyBitPattern> PerBlockRow<T> {
 }
 
 impl<T: AnyBitPattern, const N: usize> PerBlockChunk<T, N> {
-    /// Returns the elements of the block, which are used like shared memory. The last chunks of the buffer can be shorter than `N` or
-    /// empty.
+    /// Returns the elements of the block, which are used like shared memory. The last chunks of the
+    /// buffer can be shorter than `N` or empty.
     #[inline(always)]
     #[must_use]
     pub fn chunk<const X: u32, const Y: u32, const Z: u32>(
@@ -386,7 +404,8 @@ impl<T: AnyBitPattern, const N: usize> PerBlockChunk<T, N> {
     }
 }
 
-/// A row of a [`PerBlockRow`] or a chunk of a [`PerBlockChunk`], which is used like [`Shared`] memory.
+/// A row of a [`PerBlockRow`] or a chunk of a [`PerBlockChunk`], which is used like [`Shared`]
+/// memory.
 pub struct BlockRow<'a, T> {
     memory: Shared<[T]>,
     _row: PhantomData<&'a mut [T]>,
@@ -414,7 +433,8 @@ pub struct Position {
 impl<T, const ROWS: usize, const COLUMNS: usize> PerBlockTile<T, ROWS, COLUMNS> {
     /// Passes each element of the block's tile to the thread that owns it. No barrier.
     ///
-    /// The tile has a multiple of the block's rows and columns. Elements beyond the matrix are left out.
+    /// The tile has a multiple of the block's rows and columns. Elements beyond the matrix are left
+    /// out.
     #[inline(always)]
     pub fn for_each<const X: u32, const Y: u32, const Z: u32>(
         &mut self,
@@ -426,10 +446,11 @@ impl<T, const ROWS: usize, const COLUMNS: usize> PerBlockTile<T, ROWS, COLUMNS> 
         });
     }
 
-    /// Stores the values of each thread: `values[i][j]` to the element with these indices among those of the thread (see [`Position`]). No
-    /// barrier.
+    /// Stores the values of each thread: `values[i][j]` to the element with these indices among
+    /// those of the thread (see [`Position`]). No barrier.
     ///
-    /// The values are arrays of `ROWS / Y` rows and `COLUMNS / X` columns. Elements beyond the matrix are left out.
+    /// The values are arrays of `ROWS / Y` rows and `COLUMNS / X` columns. Elements beyond the
+    /// matrix are left out.
     #[inline(always)]
     pub fn store<const I: usize, const J: usize, const X: u32, const Y: u32, const Z: u32>(
         &mut self,
@@ -473,7 +494,8 @@ impl<T, const ROWS: usize, const COLUMNS: usize> PerBlockTile<T, ROWS, COLUMNS> 
         }
     }
 
-    /// Passes each element of the block's tile to the thread that owns it, with the thread's part of the operands. No barrier.
+    /// Passes each element of the block's tile to the thread that owns it, with the thread's part
+    /// of the operands. No barrier.
     #[inline(always)]
     pub fn for_each_with<A: ThreadOperand<X, Y, Z>, const X: u32, const Y: u32, const Z: u32>(
         &mut self,
@@ -540,7 +562,8 @@ pub struct WarpChunk<'a, T> {
     _not_sync: BlockCodeOnly,
 }
 
-// SAFETY: warps of a grid along x have different indices, and their chunks do not overlap. All lanes receive the same values.
+// SAFETY: warps of a grid along x have different indices, and their chunks do not overlap. All
+// lanes receive the same values.
 unsafe impl<'a, T, const N: usize, const X: u32, const Y: u32, const Z: u32> WarpOperand<X, Y, Z>
     for &'a mut PerWarpChunk<T, N>
 {
@@ -585,7 +608,8 @@ pub struct WarpTile<'a, T, const ROWS: usize, const COLUMNS: usize> {
     _not_sync: BlockCodeOnly,
 }
 
-// SAFETY: warps of a grid along x have different indices, and their tiles do not overlap. All lanes receive the same values.
+// SAFETY: warps of a grid along x have different indices, and their tiles do not overlap. All lanes
+// receive the same values.
 unsafe impl<
     'a,
     T,
@@ -631,7 +655,8 @@ impl<T, const ROWS: usize, const COLUMNS: usize> WarpTile<'_, T, ROWS, COLUMNS> 
 }
 
 impl<const COLUMNS: usize> WarpTile<'_, f32, 16, COLUMNS> {
-    /// Stores the accumulators of [`Warp::mma_bf16`] to the columns `8 * n` to `8 * n + 7`. Rows beyond the matrix are left out.
+    /// Stores the accumulators of [`Warp::mma_bf16`] to the columns `8 * n` to `8 * n + 7`. Rows
+    /// beyond the matrix are left out.
     ///
     /// It takes `&self`, because code of a warp is `Fn`; each lane writes elements of its own.
     ///
@@ -647,7 +672,8 @@ impl<const COLUMNS: usize> WarpTile<'_, f32, 16, COLUMNS> {
             if row < self.rows {
                 let first = row * COLUMNS + 8 * n + 2 * (lane % 4);
                 for i in 0..2 {
-                    // SAFETY: the row and the columns are in bounds, and no other lane has these elements.
+                    // SAFETY: the row and the columns are in bounds, and no other lane has these
+                    // elements.
                     unsafe { self.start.write(first + i, values.0[2 * half + i]) };
                 }
             }
@@ -666,8 +692,8 @@ pub struct WarpPlaneTile<'a, T, const ROWS: usize, const COLUMNS: usize> {
     _not_sync: BlockCodeOnly,
 }
 
-// SAFETY: blocks of a grid along x and y have different indices, warps of a block have different tiles of the block, and tiles do not
-// overlap. All lanes receive the same values.
+// SAFETY: blocks of a grid along x and y have different indices, warps of a block have different
+// tiles of the block, and tiles do not overlap. All lanes receive the same values.
 unsafe impl<
     'a,
     T,
@@ -691,7 +717,8 @@ unsafe impl<
         };
         // SAFETY: the caller guarantees the dimensions.
         let warp = unsafe { index_in_block::<X, Y, Z>() } / 32;
-        // A block index is below 2³¹, a block has at most 32 warps and a size is at most 2²⁰, so the products do not overflow.
+        // A block index is below 2³¹, a block has at most 32 warps and a size is at most 2²⁰, so
+        // the products do not overflow.
         let tile_row = block_index_y() * (Block::<X, Y, Z>::WARPS / ACROSS) + warp / ACROSS;
         let tile_column = block_index() * ACROSS + warp % ACROSS;
         WarpPlaneTile {
@@ -723,8 +750,9 @@ impl<T, const ROWS: usize, const COLUMNS: usize> WarpPlaneTile<'_, T, ROWS, COLU
 }
 
 impl<const ROWS: usize, const COLUMNS: usize> WarpPlaneTile<'_, F32x2, ROWS, COLUMNS> {
-    /// Stores the accumulators of [`Warp::mma_bf16`] to the rows `16 * m` to `16 * m + 15` and the pairs `4 * n` to `4 * n + 3` of columns of the
-    /// tile. Elements beyond the matrix are left out.
+    /// Stores the accumulators of [`Warp::mma_bf16`] to the rows `16 * m` to `16 * m + 15` and the
+    /// pairs `4 * n` to `4 * n + 3` of columns of the tile. Elements beyond the matrix are left
+    /// out.
     ///
     /// It takes `&self`, because code of a warp is `Fn`; each lane writes elements of its own.
     ///

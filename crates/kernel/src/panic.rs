@@ -1,4 +1,5 @@
-//! The panic handler. The compiler of kernels replaces the panics of `core` by messages, so this handles the others.
+//! The panic handler. The compiler of kernels replaces the panics of `core` by messages, so this
+//! handles the others.
 
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {

@@ -10,8 +10,9 @@ use crate::launch::Launch;
 ///
 /// # Safety
 ///
-/// [`Parameter::from_words`] is sound for the words that the launcher passes for a parameter of this kind, in every thread of a
-/// launch whose grid satisfies the rule of the kind. `DESCRIPTION` states the assumptions that hold for the words.
+/// [`Parameter::from_words`] is sound for the words that the launcher passes for a parameter of
+/// this kind, in every thread of a launch whose grid satisfies the rule of the kind. `DESCRIPTION`
+/// states the assumptions that hold for the words.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a parameter of a kernel",
     label = "not a parameter type",
@@ -154,7 +155,8 @@ pub struct Description {
     pub(crate) size: u32,
     /// The alignment of an element in bytes.
     pub(crate) align: u32,
-    /// The constants of the type, such as the rows and columns of a tile, or a number for the fields of a value.
+    /// The constants of the type, such as the rows and columns of a tile, or a number for the
+    /// fields of a value.
     pub(crate) sizes: [u32; 3],
 }
 
@@ -228,7 +230,8 @@ unsafe impl<T: ByValue> Parameter for T {
     }
 }
 
-// SAFETY: the launcher passes memory of that many elements, which is borrowed, so that nobody writes it during the launch.
+// SAFETY: the launcher passes memory of that many elements, which is borrowed, so that nobody
+// writes it during the launch.
 unsafe impl<T: AnyBitPattern> Parameter for &[T] {
     type In<'k> = &'k [T];
     type First = *const T;
@@ -242,13 +245,14 @@ unsafe impl<T: AnyBitPattern> Parameter for &[T] {
 
     #[inline(always)]
     unsafe fn from_words(_: &Launch, start: *const T, len: usize, (): ()) -> &[T] {
-        // SAFETY: the words are those of the launcher, which borrows the elements during the launch; any bytes are a `T`.
+        // SAFETY: the words are those of the launcher, which borrows the elements during the
+        // launch; any bytes are a `T`.
         unsafe { core::slice::from_raw_parts(start, len) }
     }
 }
 
-// SAFETY: the launcher passes memory of that many elements, which is borrowed mutably, so that only this launch accesses it. The
-// scope includes all threads of the launch.
+// SAFETY: the launcher passes memory of that many elements, which is borrowed mutably, so that only
+// this launch accesses it. The scope includes all threads of the launch.
 unsafe impl<T: AtomicNumber, S: GridScope> Parameter for &[Atomic<T, S>] {
     type In<'k> = &'k [Atomic<T, S>];
     type First = *const Atomic<T, S>;
@@ -268,7 +272,8 @@ unsafe impl<T: AtomicNumber, S: GridScope> Parameter for &[Atomic<T, S>] {
         len: usize,
         (): (),
     ) -> &[Atomic<T, S>] {
-        // SAFETY: the words are those of the launcher, which borrows the numbers during the launch; any bytes are a number.
+        // SAFETY: the words are those of the launcher, which borrows the numbers during the launch;
+        // any bytes are a number.
         unsafe { core::slice::from_raw_parts(start, len) }
     }
 }

@@ -13,12 +13,13 @@ use crate::thread::Thread;
 use crate::tile::{Tile, copy_async};
 use crate::vector::U32x4;
 
-/// Memory with stages, for [`Block::pipeline`]: `&mut Shared<[T; N]>`, and tuples of up to four of them with the same `N`.
+/// Memory with stages, for [`Block::pipeline`]: `&mut Shared<[T; N]>`, and tuples of up to four of
+/// them with the same `N`.
 ///
 /// # Safety
 ///
-/// `slots` and `views` are the memory of one stage. Different stages do not overlap, and nothing else accesses the memory while the value
-/// exists.
+/// `slots` and `views` are the memory of one stage. Different stages do not overlap, and nothing
+/// else accesses the memory while the value exists.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not memory with stages",
     label = "expected `&mut Shared<[T; N]>`, or a tuple of them"
@@ -103,7 +104,8 @@ macro_rules! tuples {
             #[allow(non_snake_case, reason = "the names are those of the types")]
             unsafe fn slots<'s>(&self, stage: usize) -> Self::Slots<'s> {
                 let ($first, $($memory,)*) = self;
-                // SAFETY: the stage exists in each memory, and the caller keeps readers away until a barrier.
+                // SAFETY: the stage exists in each memory, and the caller keeps readers away until
+                // a barrier.
                 (unsafe { $first.slots(stage) }, $(unsafe { $memory.slots(stage) },)*)
             }
 
@@ -111,7 +113,8 @@ macro_rules! tuples {
             #[allow(non_snake_case, reason = "the names are those of the types")]
             unsafe fn views<'s>(&self, stage: usize) -> Self::Views<'s> {
                 let ($first, $($memory,)*) = self;
-                // SAFETY: the stage exists in each memory, and the caller keeps writers away for `'s`.
+                // SAFETY: the stage exists in each memory, and the caller keeps writers away for
+                // `'s`.
                 (unsafe { $first.views(stage) }, $(unsafe { $memory.views(stage) },)*)
             }
         }
@@ -125,12 +128,15 @@ tuples!(A B C D);
 impl<const X: u32, const Y: u32, const Z: u32> Block<X, Y, Z> {
     /// Runs a loop whose data is copied to shared memory while earlier steps compute (`cp.async`).
     ///
-    /// For each step from 0 to `steps - 1`, in order, `load` starts to fill a stage, and later `compute` reads it. With `N` stages, the copies
-    /// of the next `N - 1` steps run while a step computes. Before `compute` gets the stage, each thread has waited for its copies
-    /// (`cp.async.wait_group`), and a barrier has made them visible to the others; the same barrier separates the step from the next copy
-    /// to that memory. Each step has one barrier, and the loop has one before and one after it.
+    /// For each step from 0 to `steps - 1`, in order, `load` starts to fill a stage, and later
+    /// `compute` reads it. With `N` stages, the copies of the next `N - 1` steps run while a step
+    /// computes. Before `compute` gets the stage, each thread has waited for its copies
+    /// (`cp.async.wait_group`), and a barrier has made them visible to the others; the same barrier
+    /// separates the step from the next copy to that memory. Each step has one barrier, and the
+    /// loop has one before and one after it.
     ///
-    /// A stage that `load` does not fill keeps what an earlier step left. Asynchronous copies need compute capability 8.0.
+    /// A stage that `load` does not fill keeps what an earlier step left. Asynchronous copies need
+    /// compute capability 8.0.
     ///
     /// ```
     /// # use curium_kernel::prelude::*;
@@ -186,7 +192,8 @@ impl<const X: u32, const Y: u32, const Z: u32> Block<X, Y, Z> {
             );
         };
         let ahead = S::STAGES - 1;
-        // The owners of elements may have written them, and copies divide the memory in another way.
+        // The owners of elements may have written them, and copies divide the memory in another
+        // way.
         self.barrier();
         for step in 0..ahead {
             if step < steps {
@@ -198,12 +205,15 @@ impl<const X: u32, const Y: u32, const Z: u32> Block<X, Y, Z> {
         let mut stage = 0;
         let mut free = ahead;
         for step in 0..steps {
-            // Each step has a group of copies, even if it is empty: all but the last ones have completed.
+            // Each step has a group of copies, even if it is empty: all but the last ones have
+            // completed.
             wait_for_copies(S::STAGES - 2);
-            // The copies of all threads are visible, and no thread reads the stage of the previous step any longer.
+            // The copies of all threads are visible, and no thread reads the stage of the previous
+            // step any longer.
             self.barrier();
             if steps - step > ahead {
-                // SAFETY: the stage exists, no thread reads it, and its step computes after a barrier.
+                // SAFETY: the stage exists, no thread reads it, and its step computes after a
+                // barrier.
                 load(step + ahead, unsafe { stages.slots(free) });
             }
             commit_copies();
@@ -272,8 +282,8 @@ fn is_inside(first: usize, count: usize, len: usize) -> bool {
     count <= len && first <= len - count
 }
 
-/// The number of elements that are copied at once: 16 bytes, if rows of `columns` elements at distances of `stride` elements consist of
-/// such groups, and otherwise one.
+/// The number of elements that are copied at once: 16 bytes, if rows of `columns` elements at
+/// distances of `stride` elements consist of such groups, and otherwise one.
 const fn group<T>(columns: usize, stride: usize) -> usize {
     let size = size_of::<T>();
     if size == 0 || size >= 16 || !16_usize.is_multiple_of(size) {
@@ -287,13 +297,14 @@ const fn group<T>(columns: usize, stride: usize) -> usize {
     }
 }
 
-/// Starts a copy of `LEN` elements, or makes them zero without a source. The copy is synchronous for sizes that `cp.async` lacks.
+/// Starts a copy of `LEN` elements, or makes them zero without a source. The copy is synchronous
+/// for sizes that `cp.async` lacks.
 ///
 /// # Safety
 ///
-/// `target` has `LEN` elements in shared memory, which no other thread accesses before a barrier; `source` has `LEN` elements that
-/// nobody writes; and `any` is an address in global memory. A group of more than one element has 16 bytes, and both addresses are
-/// aligned to 16 bytes.
+/// `target` has `LEN` elements in shared memory, which no other thread accesses before a barrier;
+/// `source` has `LEN` elements that nobody writes; and `any` is an address in global memory. A
+/// group of more than one element has 16 bytes, and both addresses are aligned to 16 bytes.
 #[inline(always)]
 unsafe fn copy_group<T: Pod, const IS_GROUP: bool>(
     target: *mut T,
@@ -344,19 +355,20 @@ unsafe fn copy_element<T, W>(target: *mut T, source: Option<*const T>, any: *con
 /// Values of `IS_GROUP` of `copy_groups`: copies of single elements, or of groups of 16 bytes.
 const ELEMENTS: bool = false;
 const GROUPS: bool = true;
-/// Values of `IS_INSIDE` of `copy_groups`: copies with a check of the bounds, or of a tile that is in the matrix.
+/// Values of `IS_INSIDE` of `copy_groups`: copies with a check of the bounds, or of a tile that is
+/// in the matrix.
 const CHECKED: bool = false;
 const INSIDE: bool = true;
 
 impl<T: Pod, const ROWS: usize, const COLUMNS: usize, const PADDING: usize>
     Slot<'_, Tile<T, ROWS, COLUMNS, PADDING>>
 {
-    /// Starts to copy a part of a matrix to the tile. `first` is the row and the column of the tile's first element in the matrix. Elements
-    /// beyond the matrix are zero.
+    /// Starts to copy a part of a matrix to the tile. `first` is the row and the column of the
+    /// tile's first element in the matrix. Elements beyond the matrix are zero.
     ///
-    /// The copies have 16 bytes if the rows of the tile consist of whole groups of 16 bytes, with the padding, and those of the matrix as
-    /// well, and `first` begins one; otherwise each is of one element. Elements whose size is not 4, 8 or 16 bytes are then copied
-    /// synchronously.
+    /// The copies have 16 bytes if the rows of the tile consist of whole groups of 16 bytes, with
+    /// the padding, and those of the matrix as well, and `first` begins one; otherwise each is of
+    /// one element. Elements whose size is not 4, 8 or 16 bytes are then copied synchronously.
     #[inline(always)]
     pub fn copy<const X: u32, const Y: u32, const Z: u32>(
         self,
@@ -419,18 +431,21 @@ impl<T: Pod, const ROWS: usize, const COLUMNS: usize, const PADDING: usize>
             } else {
                 let source_row = first.0.wrapping_add(row);
                 let source_column = first.1.wrapping_add(column);
-                // The matrix consists of whole groups, so a group is in bounds with its first element.
+                // The matrix consists of whole groups, so a group is in bounds with its first
+                // element.
                 source
                     .get(source_row, source_column)
                     .map(core::ptr::from_ref)
             };
-            // SAFETY: the group is in bounds, this thread alone writes it, and the stage is read after a barrier. Shared memory is aligned
-            // to 16 bytes, and the rows and the stages are multiples of it if there are groups.
+            // SAFETY: the group is in bounds, this thread alone writes it, and the stage is read
+            // after a barrier. Shared memory is aligned to 16 bytes, and the rows and the stages
+            // are multiples of it if there are groups.
             unsafe { copy_group::<T, IS_GROUP>(target, element, source.as_ptr()) };
         });
     }
 
-    /// Writes each element. `value` receives the row and the column in the tile, in one thread for each element.
+    /// Writes each element. `value` receives the row and the column in the tile, in one thread for
+    /// each element.
     #[inline(always)]
     pub fn fill<const X: u32, const Y: u32, const Z: u32>(
         self,
@@ -452,12 +467,13 @@ impl<T: Pod, const ROWS: usize, const COLUMNS: usize, const PADDING: usize>
 }
 
 impl<T: Pod, const LEN: usize> Slot<'_, [T; LEN]> {
-    /// Starts to copy a part of a slice to the array. `first` is the index in the slice of the array's first element. Elements beyond the slice
-    /// are zero.
+    /// Starts to copy a part of a slice to the array. `first` is the index in the slice of the
+    /// array's first element. Elements beyond the slice are zero.
     ///
-    /// The copies have 16 bytes if the array consists of whole groups of 16 bytes, and the slice as well, and `first` begins one; otherwise each
-    /// is of one element. Elements whose size is not 4, 8 or 16 bytes are then copied synchronously, and so are slices that are
-    /// not in global memory.
+    /// The copies have 16 bytes if the array consists of whole groups of 16 bytes, and the slice as
+    /// well, and `first` begins one; otherwise each is of one element. Elements whose size is not
+    /// 4, 8 or 16 bytes are then copied synchronously, and so are slices that are not in global
+    /// memory.
     #[inline(always)]
     pub fn copy<const X: u32, const Y: u32, const Z: u32>(
         self,
@@ -501,8 +517,9 @@ impl<T: Pod, const LEN: usize> Slot<'_, [T; LEN]> {
             let element = source
                 .get(first.wrapping_add(number * group))
                 .map(core::ptr::from_ref);
-            // SAFETY: the group is in bounds, this thread alone writes it, and the stage is read after a barrier. The slice is in global memory.
-            // Shared memory is aligned to 16 bytes, and the stages are multiples of it if there are groups.
+            // SAFETY: the group is in bounds, this thread alone writes it, and the stage is read
+            // after a barrier. The slice is in global memory. Shared memory is aligned to 16 bytes,
+            // and the stages are multiples of it if there are groups.
             unsafe { copy_group::<T, IS_GROUP>(target, element, source.as_ptr()) };
         });
     }

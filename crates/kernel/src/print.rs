@@ -26,7 +26,8 @@ impl Write for Buffer {
     }
 }
 
-/// Prints a text as a line of the program's standard output, as `printf` of CUDA C++ does. It appears when the host synchronizes.
+/// Prints a text as a line of the program's standard output, as `printf` of CUDA C++ does. It
+/// appears when the host synchronizes.
 ///
 /// ```
 /// # use curium_kernel::prelude::*;

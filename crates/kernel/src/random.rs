@@ -1,8 +1,10 @@
 //! Random numbers.
 
-/// The generator Philox4x32-10 of Salmon, Moraes, Dror and Shaw (2011): a function of a key and a counter.
+/// The generator Philox4x32-10 of Salmon, Moraes, Dror and Shaw (2011): a function of a key and a
+/// counter.
 ///
-/// Each thread creates its own, with the same seed and its index as the sequence. Sequences do not overlap.
+/// Each thread creates its own, with the same seed and its index as the sequence. Sequences do not
+/// overlap.
 ///
 /// ```
 /// use curium_kernel::Philox;

@@ -78,10 +78,12 @@ vector_shuffle!(F32x2 F64x2 U32x2);
 /// The maximum number of warps in a block.
 const MAX_WARPS: usize = 32;
 
-/// Shared memory of the operations on the values of all threads, such as [`Block::reduce`]. Only they access it.
+/// Shared memory of the operations on the values of all threads, such as [`Block::reduce`]. Only
+/// they access it.
 ///
-/// An operation writes a value of each warp, has a barrier, and reads the values of all warps. The next operation writes other memory,
-/// and the one after it the same memory again: a barrier after the reads stands between them.
+/// An operation writes a value of each warp, has a barrier, and reads the values of all warps. The
+/// next operation writes other memory, and the one after it the same memory again: a barrier after
+/// the reads stands between them.
 pub struct Scratch<T> {
     memory: Shared<ScratchMemory<T>>,
     /// Selects the values of the next operation.
@@ -113,7 +115,8 @@ unsafe impl<T: Shuffle> StaticShared for Scratch<T> {
 impl<T: Copy> Scratch<T> {
     /// Passes a value of each warp to all threads. One barrier.
     ///
-    /// The values of the warps are at the address, in order. They are not written until two more calls.
+    /// The values of the warps are at the address, in order. They are not written until two more
+    /// calls.
     #[inline(always)]
     fn exchange<const X: u32, const Y: u32, const Z: u32>(
         &mut self,
@@ -128,8 +131,8 @@ impl<T: Copy> Scratch<T> {
         // SAFETY: the index is in bounds.
         let warps = unsafe { memory.add(first) };
         if warp.lane_index() as usize == lane {
-            // SAFETY: the index is in bounds. Reads of the previous value were before the barrier of the previous call, and no other thread
-            // writes it.
+            // SAFETY: the index is in bounds. Reads of the previous value were before the barrier
+            // of the previous call, and no other thread writes it.
             unsafe { warps.write(warp.index(), value) };
         }
         block.barrier();
@@ -138,8 +141,8 @@ impl<T: Copy> Scratch<T> {
 }
 
 impl<const X: u32, const Y: u32, const Z: u32> Block<X, Y, Z> {
-    /// Combines the values of all threads, in unspecified order and grouping. All threads receive the same result.
-    /// One barrier, or none if the block is a single warp.
+    /// Combines the values of all threads, in unspecified order and grouping. All threads receive
+    /// the same result. One barrier, or none if the block is a single warp.
     #[inline(always)]
     pub fn reduce<T: Shuffle>(
         &self,
@@ -154,7 +157,8 @@ impl<const X: u32, const Y: u32, const Z: u32> Block<X, Y, Z> {
             return warp.broadcast(&Lanes(of_warp), 0);
         }
         let warps = scratch.exchange(self, &warp, 0, of_warp);
-        // Each warp combines the values of all warps, by the same instructions. The lanes combine in different orders, so lane 0 decides.
+        // Each warp combines the values of all warps, by the same instructions. The lanes combine
+        // in different orders, so lane 0 decides.
         let total = if Self::WARPS.is_power_of_two() {
             // The lanes above the number of warps repeat values, but lane 0 combines each once.
             let lane = warp.lane_index() as usize;
@@ -173,7 +177,8 @@ impl<const X: u32, const Y: u32, const Z: u32> Block<X, Y, Z> {
         warp.broadcast(&Lanes(total), 0)
     }
 
-    /// Returns the sum of the values of all threads. One barrier, or none if the block is a single warp.
+    /// Returns the sum of the values of all threads. One barrier, or none if the block is a single
+    /// warp.
     #[inline(always)]
     pub fn sum<T: Shuffle + Add<Output = T>>(
         &self,
@@ -183,8 +188,8 @@ impl<const X: u32, const Y: u32, const Z: u32> Block<X, Y, Z> {
         self.reduce(values, scratch, |a, b| a + b)
     }
 
-    /// Returns for each thread the combination of the values of all threads before it, in order and starting with `identity`,
-    /// and the combination of all. One barrier.
+    /// Returns for each thread the combination of the values of all threads before it, in order and
+    /// starting with `identity`, and the combination of all. One barrier.
     #[inline(always)]
     pub fn exclusive_scan<T: Shuffle>(
         &self,

@@ -29,8 +29,8 @@ pub struct RingSlot<'s, T> {
 }
 
 impl<T: AnyBitPattern, const LEN: usize> RingSlot<'_, [T; LEN]> {
-    /// Writes the elements of the warp: each lane of the producers writes those whose index is its own modulo the number of producing
-    /// threads. `value` receives the index.
+    /// Writes the elements of the warp: each lane of the producers writes those whose index is its
+    /// own modulo the number of producing threads. `value` receives the index.
     #[inline(always)]
     pub fn fill(self, warp: &Warp, value: impl Fn(&Lane, usize) -> T + Sync) {
         let elements = Address(self.memory.0.cast::<T>());
@@ -39,7 +39,8 @@ impl<T: AnyBitPattern, const LEN: usize> RingSlot<'_, [T; LEN]> {
         warp.lanes(|lane| {
             let mut index = first + lane.index();
             while index < LEN {
-                // SAFETY: the index is in bounds, only this lane writes the element, and no thread reads it before the barrier of the slot.
+                // SAFETY: the index is in bounds, only this lane writes the element, and no thread
+                // reads it before the barrier of the slot.
                 unsafe { elements.write(index, value(lane, index)) };
                 index += threads;
             }
@@ -57,13 +58,14 @@ const fn empty<const N: usize>(slot: usize) -> u32 {
 }
 
 impl<const X: u32, const Y: u32, const Z: u32> Block<X, Y, Z> {
-    /// Divides the warps into producers, which fill a ring buffer, and consumers, which read it, for `steps` steps (warp specialization). The
-    /// first `PRODUCERS` warps are the producers.
+    /// Divides the warps into producers, which fill a ring buffer, and consumers, which read it,
+    /// for `steps` steps (warp specialization). The first `PRODUCERS` warps are the producers.
     ///
-    /// In each step, all producers run `produce` on a slot, and all consumers run `consume` on it, with a value of their own that begins as
-    /// `initial`. Producers are up to `N` steps ahead. A named barrier of each slot passes it to the consumers (`barrier.arrive` and
-    /// `barrier.sync`), and another one back. There are at most 7 slots, because a block has 16 barriers. A barrier of the block stands before
-    /// and after.
+    /// In each step, all producers run `produce` on a slot, and all consumers run `consume` on it,
+    /// with a value of their own that begins as `initial`. Producers are up to `N` steps ahead. A
+    /// named barrier of each slot passes it to the consumers (`barrier.arrive` and `barrier.sync`),
+    /// and another one back. There are at most 7 slots, because a block has 16 barriers. A barrier
+    /// of the block stands before and after.
     ///
     /// The result is the value of each consumer, and `None` for producers.
     ///
@@ -124,7 +126,8 @@ impl<const X: u32, const Y: u32, const Z: u32> Block<X, Y, Z> {
                 for step in 0..steps {
                     let slot = step % N;
                     if step >= N {
-                        // SAFETY: all producers wait here, and all consumers arrive after step `step - N`.
+                        // SAFETY: all producers wait here, and all consumers arrive after step
+                        // `step - N`.
                         unsafe { barrier_sync(empty::<N>(slot), threads) };
                     }
                     produce(
@@ -151,7 +154,8 @@ impl<const X: u32, const Y: u32, const Z: u32> Block<X, Y, Z> {
                 unsafe { barrier_sync(full(slot), threads) };
                 // SAFETY: the slot exists.
                 let view = unsafe { memory.add(slot) }.0;
-                // SAFETY: any bytes are a `T`, and producers write the slot after all consumers have arrived below.
+                // SAFETY: any bytes are a `T`, and producers write the slot after all consumers
+                // have arrived below.
                 consume(warp, step, unsafe { &*view }, &mut value);
                 if steps - step > N {
                     // SAFETY: all consumers arrive here, and all producers wait in step `step + N`.

@@ -17,12 +17,15 @@ use crate::synced::Synced;
 use crate::thread::Thread;
 use crate::tile::Tile;
 
-/// Memory that the threads of a block own together: shared memory, or a part of a buffer that only this block accesses.
+/// Memory that the threads of a block own together: shared memory, or a part of a buffer that only
+/// this block accesses.
 ///
-/// As a parameter, `Shared<[f32; 256]>` or `Shared<Tile<f32, 64, 16>>` is static shared memory (`__shared__`).
+/// As a parameter, `Shared<[f32; 256]>` or `Shared<Tile<f32, 64, 16>>` is static shared memory
+/// (`__shared__`).
 ///
-/// The thread with index `t` in its block owns the elements `t`, `t + THREADS`, … All threads read all elements only within
-/// [`Synced::synced`](crate::Synced::synced). Shared memory is not initialized: elements that were not written have unspecified values.
+/// The thread with index `t` in its block owns the elements `t`, `t + THREADS`, … All threads read
+/// all elements only within [`Synced::synced`](crate::Synced::synced). Shared memory is not
+/// initialized: elements that were not written have unspecified values.
 pub struct Shared<T: ?Sized> {
     pointer: Address<T>,
     _not_sync: BlockCodeOnly,
@@ -34,7 +37,8 @@ pub type Counters<const N: usize> = Shared<[Atomic<u32, BlockScope>; N]>;
 impl<T: ?Sized> Shared<T> {
     /// # Safety
     ///
-    /// The memory is valid for the lifetime of the kernel, contains values of `T`, and only this `Shared` of this block accesses it.
+    /// The memory is valid for the lifetime of the kernel, contains values of `T`, and only this
+    /// `Shared` of this block accesses it.
     #[inline(always)]
     pub(crate) unsafe fn new(pointer: *mut T) -> Self {
         Self {
@@ -50,7 +54,8 @@ impl<T: ?Sized> Shared<T> {
 }
 
 impl<T: SharedType> Shared<T> {
-    /// Lets all threads read the memory: a barrier, then `code` with a shared view, then another barrier. See [`Synced::synced`].
+    /// Lets all threads read the memory: a barrier, then `code` with a shared view, then another
+    /// barrier. See [`Synced::synced`].
     #[doc(alias = "__syncthreads")]
     #[inline(always)]
     pub fn synced<const X: u32, const Y: u32, const Z: u32, R>(
@@ -62,12 +67,13 @@ impl<T: SharedType> Shared<T> {
     }
 }
 
-/// Types that static shared memory can contain: [`Tile`](crate::Tile), and arrays of types that are [`AnyBitPattern`] or of [`Atomic`].
+/// Types that static shared memory can contain: [`Tile`](crate::Tile), and arrays of types that are
+/// [`AnyBitPattern`] or of [`Atomic`].
 ///
 /// # Safety
 ///
-/// Any bytes are a value, so that uninitialized shared memory has unspecified values. All threads may access the type through
-/// `&` at the same time.
+/// Any bytes are a value, so that uninitialized shared memory has unspecified values. All threads
+/// may access the type through `&` at the same time.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be in shared memory",
     label = "not a type of shared memory",
@@ -141,12 +147,14 @@ unsafe impl<T: SharedType> StaticShared for Shared<T> {
     }
 }
 
-/// Dynamic shared memory (`extern __shared__`), whose length is an argument of the launch. A kernel has at most one.
+/// Dynamic shared memory (`extern __shared__`), whose length is an argument of the launch. A kernel
+/// has at most one.
 pub struct DynamicShared<T> {
     memory: Shared<[T]>,
 }
 
-// SAFETY: the launcher reserves the bytes, and `KernelTable::new` checks that a kernel has one such parameter.
+// SAFETY: the launcher reserves the bytes, and `KernelTable::new` checks that a kernel has one such
+// parameter.
 unsafe impl<T: AnyBitPattern> Parameter for DynamicShared<T> {
     type In<'k> = DynamicShared<T>;
     type First = ();
@@ -173,7 +181,8 @@ unsafe impl<T: AnyBitPattern> Parameter for DynamicShared<T> {
         let bytes = unsafe { device::dynamic_shared_size() } as usize;
         let elements = core::ptr::slice_from_raw_parts_mut(start.cast(), bytes / size_of::<T>());
         DynamicShared {
-            // SAFETY: the memory has that many bytes, any bytes are a `T`, and this is the kernel's only dynamic shared memory.
+            // SAFETY: the memory has that many bytes, any bytes are a `T`, and this is the kernel's
+            // only dynamic shared memory.
             memory: unsafe { Shared::new(elements) },
         }
     }
@@ -257,8 +266,9 @@ impl<T: AnyBitPattern, const N: usize> Shared<[T; N]> {
     }
 }
 
-/// Implements memory of a block whose length is known at run time. The type has a field `memory: Shared<[T]>`, which safe code cannot
-/// exchange for the memory of a value with another lifetime.
+/// Implements memory of a block whose length is known at run time. The type has a field
+/// `memory: Shared<[T]>`, which safe code cannot exchange for the memory of a value with another
+/// lifetime.
 macro_rules! slice_memory {
     ($ty:ty) => {
         impl<T: bytemuck::AnyBitPattern> $ty {
@@ -276,8 +286,8 @@ macro_rules! slice_memory {
                 self.len() == 0
             }
 
-            /// Lets all threads read the memory: a barrier, then `code` with a shared view, then another barrier. See
-            /// [`Synced::synced`](crate::Synced::synced).
+            /// Lets all threads read the memory: a barrier, then `code` with a shared view, then
+            /// another barrier. See [`Synced::synced`](crate::Synced::synced).
             #[doc(alias = "__syncthreads")]
             #[inline(always)]
             pub fn synced<const X: u32, const Y: u32, const Z: u32, R>(
@@ -311,7 +321,8 @@ macro_rules! slice_memory {
 
             #[inline(always)]
             unsafe fn thread_part(self) -> $crate::Elements<'a, T> {
-                // SAFETY: only code of the running thread receives the elements, in a block of these dimensions.
+                // SAFETY: only code of the running thread receives the elements, in a block of
+                // these dimensions.
                 unsafe { $crate::operand::ThreadOperand::<X, Y, Z>::thread_part(&mut self.memory) }
             }
         }
@@ -356,7 +367,8 @@ pub struct Pairs<'a, T, const X: u32, const Y: u32, const Z: u32> {
 }
 
 impl<T, const X: u32, const Y: u32, const Z: u32> Pairs<'_, T, X, Y, Z> {
-    /// Passes each pair of elements whose indices differ only in the bit `stride` to one thread, with the lower index. One barrier.
+    /// Passes each pair of elements whose indices differ only in the bit `stride` to one thread,
+    /// with the lower index. One barrier.
     ///
     /// # Panics
     ///
@@ -385,7 +397,8 @@ impl<T, const X: u32, const Y: u32, const Z: u32> Pairs<'_, T, X, Y, Z> {
                     let first = unsafe { self.start.add(low as usize) };
                     // SAFETY: the index is in bounds, and no other pair has it.
                     let low_element = unsafe { first.get_mut(0) };
-                    // SAFETY: this is the index `high`, which is in bounds, no other pair has, and is not `low`.
+                    // SAFETY: this is the index `high`, which is in bounds, no other pair has, and
+                    // is not `low`.
                     let high_element = unsafe { first.get_mut(stride as usize) };
                     code(low as usize, low_element, high_element);
                 }

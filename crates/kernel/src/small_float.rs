@@ -1,6 +1,8 @@
-//! Conversions between `f32` and formats of 8 and 16 bits, on integers: on the host, and for GPUs that lack the instructions.
+//! Conversions between `f32` and formats of 8 and 16 bits, on integers: on the host, and for GPUs
+//! that lack the instructions.
 
-/// A format with `E` bits of exponent and `M` bits of mantissa. A `FINITE` one has no infinities, and a single NaN of each sign.
+/// A format with `E` bits of exponent and `M` bits of mantissa. A `FINITE` one has no infinities,
+/// and a single NaN of each sign.
 pub(crate) struct Format<const E: u32, const M: u32, const FINITE: bool>;
 
 /// IEEE binary16.
@@ -12,7 +14,8 @@ pub(crate) type E4m3Format = Format<4, 3, true>;
 /// FP8 E5M2, with numbers up to 57344.
 pub(crate) type E5m2Format = Format<5, 2, false>;
 
-/// Implements what numbers and their pairs have in common: conversions from and to bits, and the traits of plain memory.
+/// Implements what numbers and their pairs have in common: conversions from and to bits, and the
+/// traits of plain memory.
 macro_rules! impl_plain_number {
     ($name:ident($bits:ty), $pair:ident($pair_bits:ty)) => {
         // SAFETY: zeros are a number.
@@ -108,8 +111,8 @@ impl<const E: u32, const M: u32, const FINITE: bool> Format<E, M, FINITE> {
         Self::INFINITY - 1
     };
 
-    /// Rounds a number to the nearest one of the format, or toward zero if `TRUNCATING`. If `SATURATING`, numbers beyond the largest and infinities become the
-    /// largest.
+    /// Rounds a number to the nearest one of the format, or toward zero if `TRUNCATING`. If
+    /// `SATURATING`, numbers beyond the largest and infinities become the largest.
     #[inline(always)]
     pub(crate) fn from_f32<const SATURATING: bool, const TRUNCATING: bool>(number: f32) -> u32 {
         let bits = number.to_bits();

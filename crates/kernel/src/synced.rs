@@ -5,11 +5,13 @@ use crate::shared::{Shared, SharedType};
 
 /// Memory of a block that all of its threads can read between two barriers.
 ///
-/// The trait is implemented for `&mut Shared<…>` and for tuples of up to four of them. `()` is no memory.
+/// The trait is implemented for `&mut Shared<…>` and for tuples of up to four of them. `()` is no
+/// memory.
 ///
 /// # Safety
 ///
-/// All threads of the block may read `view` from one barrier to the next, if none writes the memory in between.
+/// All threads of the block may read `view` from one barrier to the next, if none writes the memory
+/// in between.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not memory of a block",
     label = "expected `&mut Shared<…>`, or a tuple of them"
@@ -22,11 +24,13 @@ pub unsafe trait Synced: Sized {
     ///
     /// # Safety
     ///
-    /// A barrier stands before the call, and after the last use of the view. The memory is borrowed for `'v`.
+    /// A barrier stands before the call, and after the last use of the view. The memory is borrowed
+    /// for `'v`.
     #[doc(hidden)]
     unsafe fn view<'v>(self) -> Self::View<'v>;
 
-    /// Lets all threads read the memory: a barrier, then `code` with a shared view, then another barrier (`__syncthreads`).
+    /// Lets all threads read the memory: a barrier, then `code` with a shared view, then another
+    /// barrier (`__syncthreads`).
     ///
     /// ```
     /// # use curium_kernel::prelude::*;
@@ -51,8 +55,9 @@ pub unsafe trait Synced: Sized {
         code: impl for<'v> FnOnce(Self::View<'v>) -> R,
     ) -> R {
         block.barrier();
-        // SAFETY: barriers stand before and after. `code` is called with a lifetime that it does not know, so that neither its result nor what
-        // it captures keeps the view beyond the second barrier.
+        // SAFETY: barriers stand before and after. `code` is called with a lifetime that it does
+        // not know, so that neither its result nor what it captures keeps the view beyond the
+        // second barrier.
         let result = code(unsafe { self.view() });
         block.barrier();
         result
@@ -88,7 +93,8 @@ macro_rules! tuples {
             #[allow(non_snake_case, reason = "the names are those of the types")]
             unsafe fn view<'v>(self) -> Self::View<'v> {
                 let ($($memory,)*) = self;
-                // SAFETY: the caller has a barrier before the call, and one after the last use of the views.
+                // SAFETY: the caller has a barrier before the call, and one after the last use of
+                // the views.
                 ($(unsafe { $memory.view() },)*)
             }
         }

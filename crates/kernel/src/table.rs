@@ -1,4 +1,5 @@
-//! The table of a kernel, which the device's build passes to the compiler of kernels and to the host.
+//! The table of a kernel, which the device's build passes to the compiler of kernels and to the
+//! host.
 
 use crate::parameter::{Description, Word};
 use crate::scope::Scope;
@@ -8,12 +9,14 @@ const VERSION: u32 = 1;
 
 /// A description of a kernel with `N` parameters: a list of `u32` without padding or pointers.
 ///
-/// The compiler of kernels reads the fields up to `words`. The host compares the whole table with its own at compile time.
+/// The compiler of kernels reads the fields up to `words`. The host compares the whole table with
+/// its own at compile time.
 #[doc(hidden)]
 #[repr(C)]
 pub struct KernelTable<const N: usize> {
     version: u32,
-    /// 0 for element-wise kernels, 1 for kernels of blocks, 2 of cooperative grids, and 3 of clusters.
+    /// 0 for element-wise kernels, 1 for kernels of blocks, 2 of cooperative grids, and 3 of
+    /// clusters.
     scope: u32,
     block: [u32; 3],
     cluster: [u32; 3],

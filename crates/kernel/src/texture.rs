@@ -103,7 +103,8 @@ macro_rules! components {
                 #[inline(always)]
                 fn $name(texture: u64 $(, $argument: $argument_ty)*) -> [Self; 4] {
                     let [mut a, mut b, mut c, mut d] = [<$ty>::default(); 4];
-                    // SAFETY: the launcher passed the object, and nobody writes its memory during the launch.
+                    // SAFETY: the launcher passed the object, and nobody writes its memory during
+                    // the launch.
                     unsafe {
                         $intrinsic(&raw mut a, &raw mut b, &raw mut c, &raw mut d, texture $(, $argument)*);
                     };
@@ -206,9 +207,10 @@ macro_rules! texture {
     ($(#[$attribute:meta])* $name:ident, $geometry:ident) => {
         $(#[$attribute])*
         ///
-        /// `T` is what reads return: `f32`, `u32` or `i32`, or an array of two or four of them. A launch passes a `&Texture`, and checks its
-        /// dimensions, and that its elements are returned as `T`. Coordinates and filters are those of the texture's options; elements beyond
-        /// the edges depend on its address modes.
+        /// `T` is what reads return: `f32`, `u32` or `i32`, or an array of two or four of them. A
+        /// launch passes a `&Texture`, and checks its dimensions, and that its elements are
+        /// returned as `T`. Coordinates and filters are those of the texture's options; elements
+        /// beyond the edges depend on its address modes.
         pub struct $name<T> {
             texture: u64,
             _element: PhantomData<fn() -> T>,
@@ -223,7 +225,8 @@ macro_rules! texture {
 
         impl<T> Copy for $name<T> {}
 
-        // SAFETY: the launcher passes a texture of these dimensions with elements of this type, whose memory nobody writes during the launch.
+        // SAFETY: the launcher passes a texture of these dimensions with elements of this type,
+        // whose memory nobody writes during the launch.
         unsafe impl<T: Sample> Parameter for $name<T> {
             type In<'k> = $name<T>;
             type First = u64;
@@ -311,9 +314,11 @@ macro_rules! reads {
 }
 
 reads! { Texture1D:
-    /// Reads at a coordinate (`tex.1d`). The center of element `i` is `i + 0.5`, unless coordinates are normalized.
+    /// Reads at a coordinate (`tex.1d`). The center of element `i` is `i + 0.5`, unless coordinates
+    /// are normalized.
     sample(x: f32) = sample_1d;
-    /// Reads the element with an index, of a texture of a buffer or without normalized coordinates (`tex1Dfetch`).
+    /// Reads the element with an index, of a texture of a buffer or without normalized coordinates
+    /// (`tex1Dfetch`).
     #[doc(alias = "tex1Dfetch")]
     fetch(x: i32) = fetch_1d;
     /// Reads at a coordinate in a mipmap level (`tex.level.1d`).
@@ -321,9 +326,11 @@ reads! { Texture1D:
     sample_level(x: f32, level: f32) = level_1d;
 }
 reads! { Texture2D:
-    /// Reads at coordinates (`tex.2d`). The center of the element in column `i` is at `x = i + 0.5`, unless coordinates are normalized.
+    /// Reads at coordinates (`tex.2d`). The center of the element in column `i` is at
+    /// `x = i + 0.5`, unless coordinates are normalized.
     sample(x: f32, y: f32) = sample_2d;
-    /// Reads the element in a column and a row, without normalized coordinates (`tex.2d` with integers).
+    /// Reads the element in a column and a row, without normalized coordinates (`tex.2d` with
+    /// integers).
     fetch(x: i32, y: i32) = fetch_2d;
     /// Reads at coordinates in a mipmap level (`tex.level.2d`).
     #[doc(alias = "tex2DLod")]
@@ -332,7 +339,8 @@ reads! { Texture2D:
 reads! { Texture3D:
     /// Reads at coordinates (`tex.3d`).
     sample(x: f32, y: f32, z: f32) = sample_3d;
-    /// Reads the element in a column, a row and a plane, without normalized coordinates (`tex.3d` with integers).
+    /// Reads the element in a column, a row and a plane, without normalized coordinates (`tex.3d`
+    /// with integers).
     fetch(x: i32, y: i32, z: i32) = fetch_3d;
     /// Reads at coordinates in a mipmap level (`tex.level.3d`).
     #[doc(alias = "tex3DLod")]
@@ -355,7 +363,8 @@ reads! { TextureCube:
 }
 
 impl<T: Sample> Texture2D<T> {
-    /// Returns the component `COMPONENT` of the four elements that a linear filter would read, counterclockwise from the lower left (`tld4`):
+    /// Returns the component `COMPONENT` of the four elements that a linear filter would read,
+    /// counterclockwise from the lower left (`tld4`):
     /// `[(x, y + 1), (x + 1, y + 1), (x + 1, y), (x, y)]`. The array has the flag `GATHER`.
     #[doc(alias = "tex2Dgather")]
     #[inline(always)]
@@ -376,13 +385,14 @@ impl<T: Sample> Texture2D<T> {
     }
 }
 
-/// A two-dimensional surface, which a kernel writes. The thread with the coordinates (x, y) in a grid along x and y owns the cell in column x
-/// and row y.
+/// A two-dimensional surface, which a kernel writes. The thread with the coordinates (x, y) in a
+/// grid along x and y owns the cell in column x and row y.
 ///
-/// `T` is the type of the array's elements. A launch passes a `&Surface` of a two-dimensional array. Cells beyond the array are left out
-/// (`.zero`).
+/// `T` is the type of the array's elements. A launch passes a `&Surface` of a two-dimensional
+/// array. Cells beyond the array are left out (`.zero`).
 ///
-/// Each thread writes its cell once: surfaces are cached, and a thread would not read what it wrote.
+/// Each thread writes its cell once: surfaces are cached, and a thread would not read what it
+/// wrote.
 ///
 /// ```
 /// # use curium_kernel::prelude::*;
@@ -401,8 +411,8 @@ pub struct Surface2D<T> {
     _not_sync: BlockCodeOnly,
 }
 
-// SAFETY: the launcher passes a surface of a two-dimensional array with elements of this type, which nobody else accesses during the
-// launch, and a grid along x and y.
+// SAFETY: the launcher passes a surface of a two-dimensional array with elements of this type,
+// which nobody else accesses during the launch, and a grid along x and y.
 unsafe impl<T: Pod> Parameter for Surface2D<T> {
     type In<'k> = Surface2D<T>;
     type First = u64;
@@ -432,7 +442,8 @@ unsafe impl<T: Pod> Parameter for Surface2D<T> {
 }
 
 impl<T: Pod> Surface2D<T> {
-    /// Writes the cell of each thread. `value` receives its row and column in the array. No barrier.
+    /// Writes the cell of each thread. `value` receives its row and column in the array. No
+    /// barrier.
     #[inline(always)]
     pub fn store<const X: u32, const Y: u32, const Z: u32>(
         self,
@@ -446,7 +457,8 @@ impl<T: Pod> Surface2D<T> {
         }
     }
 
-    /// Replaces the cell of each thread. `value` receives its row and column in the array, and the element. No barrier.
+    /// Replaces the cell of each thread. `value` receives its row and column in the array, and the
+    /// element. No barrier.
     #[inline(always)]
     pub fn update<const X: u32, const Y: u32, const Z: u32>(
         self,
@@ -508,7 +520,8 @@ impl<T: Pod> Surface2D<T> {
     }
 }
 
-/// Returns the row and the column of the running thread in a grid along x and y, unless no array has them.
+/// Returns the row and the column of the running thread in a grid along x and y, unless no array
+/// has them.
 #[inline(always)]
 fn cell<const X: u32, const Y: u32, const Z: u32>(
     block: &Block<X, Y, Z>,

@@ -5,7 +5,8 @@ use crate::intrinsics as device;
 
 /// A thread of a launch.
 ///
-/// Safe code receives it and cannot create one. It is neither `Send` nor `Sync`, and does not leave the code of its thread.
+/// Safe code receives it and cannot create one. It is neither `Send` nor `Sync`, and does not leave
+/// the code of its thread.
 pub struct Thread {
     x: u32,
     y: u32,
@@ -15,7 +16,8 @@ pub struct Thread {
     _not_sync: ThreadCodeOnly,
 }
 
-/// Code of a single thread: a [`Thread`] or a [`Lane`](crate::Lane). Operations whose result differs between threads require it.
+/// Code of a single thread: a [`Thread`] or a [`Lane`](crate::Lane). Operations whose result
+/// differs between threads require it.
 ///
 /// The trait is sealed.
 #[diagnostic::on_unimplemented(
@@ -40,7 +42,8 @@ impl Thread {
     ///
     /// # Safety
     ///
-    /// The code that receives it runs once in each thread, of a launch with blocks of these dimensions.
+    /// The code that receives it runs once in each thread, of a launch with blocks of these
+    /// dimensions.
     #[inline(always)]
     pub(crate) unsafe fn new<const X: u32, const Y: u32, const Z: u32>() -> Self {
         // SAFETY: the caller guarantees the dimensions.
@@ -62,7 +65,8 @@ impl Thread {
         self.index_in_grid()
     }
 
-    /// Returns the index of the thread in a grid along x: `blockIdx.x * threads_in_block + index_in_block`.
+    /// Returns the index of the thread in a grid along x:
+    /// `blockIdx.x * threads_in_block + index_in_block`.
     #[inline(always)]
     #[must_use]
     pub fn index_in_grid(&self) -> usize {
@@ -114,8 +118,8 @@ impl Thread {
         self.z as usize
     }
 
-    /// Returns the indices below `len` of this thread in its block: `index_in_block`, and further ones at a distance of
-    /// `threads_in_block`.
+    /// Returns the indices below `len` of this thread in its block: `index_in_block`, and further
+    /// ones at a distance of `threads_in_block`.
     #[inline(always)]
     pub fn block_stride(&self, len: usize) -> impl Iterator<Item = usize> + use<> {
         Stride {
@@ -125,8 +129,8 @@ impl Thread {
         }
     }
 
-    /// Returns the indices below `len` of this thread in a grid along x: `index_in_grid`, and further ones at a distance of
-    /// `threads_in_grid`. A grid-stride loop.
+    /// Returns the indices below `len` of this thread in a grid along x: `index_in_grid`, and
+    /// further ones at a distance of `threads_in_grid`. A grid-stride loop.
     #[inline(always)]
     pub fn grid_stride(&self, len: usize) -> impl Iterator<Item = usize> + use<> {
         Stride {
@@ -163,7 +167,8 @@ impl Thread {
         unsafe { device::smid() }
     }
 
-    /// Suspends the thread for about that many nanoseconds, at most 2 ms (`nanosleep`). Needs compute capability 7.0.
+    /// Suspends the thread for about that many nanoseconds, at most 2 ms (`nanosleep`). Needs
+    /// compute capability 7.0.
     #[doc(alias = "__nanosleep")]
     #[inline(always)]
     pub fn sleep(&self, nanoseconds: u32) {
@@ -174,7 +179,8 @@ impl Thread {
 
 /// The indices `next`, `next + step`, … below `len`.
 ///
-/// The sum does not overflow: a block index and a number of threads are below 2⁴², and `len` is the length of a slice.
+/// The sum does not overflow: a block index and a number of threads are below 2⁴², and `len` is the
+/// length of a slice.
 struct Stride {
     next: usize,
     step: usize,

@@ -12,10 +12,11 @@ use crate::ptx;
 use crate::shared::Shared;
 use crate::thread::Thread;
 
-/// A matrix of constant size in shared memory. Each row ends with `PADDING` unused elements, which avoid bank conflicts.
+/// A matrix of constant size in shared memory. Each row ends with `PADDING` unused elements, which
+/// avoid bank conflicts.
 ///
-/// `tile[row][column]` is an element. A thread owns the elements whose number, row by row, is its index in the block modulo the number of
-/// threads.
+/// `tile[row][column]` is an element. A thread owns the elements whose number, row by row, is its
+/// index in the block modulo the number of threads.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub struct Tile<T, const ROWS: usize, const COLUMNS: usize, const PADDING: usize = 0> {
@@ -142,15 +143,16 @@ impl<T: Pod, const ROWS: usize, const COLUMNS: usize, const PADDING: usize>
 impl<T: Pod, const ROWS: usize, const COLUMNS: usize, const PADDING: usize>
     Shared<Tile<T, ROWS, COLUMNS, PADDING>>
 {
-    /// Copies a part of a matrix to the tile, while `code` runs: asynchronous copies, `code`, and a wait for the copies
-    /// (`cp.async`). No barrier, except those of `code`. Needs compute capability 8.0.
+    /// Copies a part of a matrix to the tile, while `code` runs: asynchronous copies, `code`, and a
+    /// wait for the copies (`cp.async`). No barrier, except those of `code`. Needs compute
+    /// capability 8.0.
     ///
-    /// `first` is the row and the column of the tile's first element in the matrix. Elements beyond the matrix are zero. The size of an
-    /// element is 4, 8 or 16 bytes.
+    /// `first` is the row and the column of the tile's first element in the matrix. Elements beyond
+    /// the matrix are zero. The size of an element is 4, 8 or 16 bytes.
     ///
-    /// The tile is borrowed until the copies have completed, so that no thread reads them earlier. With two tiles, one is copied while
-    /// the other is used. Exchange the tiles by value: behind references or `mem::swap`, loads would be generic instead of loads of
-    /// shared memory.
+    /// The tile is borrowed until the copies have completed, so that no thread reads them earlier.
+    /// With two tiles, one is copied while the other is used. Exchange the tiles by value: behind
+    /// references or `mem::swap`, loads would be generic instead of loads of shared memory.
     ///
     /// ```
     /// # use curium_kernel::prelude::*;
@@ -192,9 +194,11 @@ impl<T: Pod, const ROWS: usize, const COLUMNS: usize, const PADDING: usize>
                 let source_row = first.0.wrapping_add(row);
                 let source_column = first.1.wrapping_add(column);
                 match source.get(source_row, source_column) {
-                    // SAFETY: the element belongs to this thread, which accesses it after the wait below, and the source is not written.
+                    // SAFETY: the element belongs to this thread, which accesses it after the wait
+                    // below, and the source is not written.
                     Some(source) => unsafe { copy_async(element, source, size_of::<T>()) },
-                    // SAFETY: nothing is read; the element belongs to this thread, which accesses it after the wait below.
+                    // SAFETY: nothing is read; the element belongs to this thread, which accesses
+                    // it after the wait below.
                     None => unsafe { copy_async(element, source.as_ptr(), 0) },
                 }
             });
@@ -210,7 +214,8 @@ impl<T: Pod, const ROWS: usize, const COLUMNS: usize, const PADDING: usize>
 ///
 /// # Safety
 ///
-/// The element is in shared memory and the source in global memory. The thread does not access the element before it has waited.
+/// The element is in shared memory and the source in global memory. The thread does not access the
+/// element before it has waited.
 #[inline(always)]
 pub(crate) unsafe fn copy_async<T>(element: *mut T, source: *const T, bytes: usize) {
     const {

@@ -1,4 +1,5 @@
-//! Copies of boxes of tensors between global and shared memory, by the tensor memory accelerator (TMA).
+//! Copies of boxes of tensors between global and shared memory, by the tensor memory accelerator
+//! (TMA).
 
 use core::marker::PhantomData;
 use core::ops::{Deref, Index};
@@ -16,17 +17,20 @@ use crate::ptx;
 use crate::shared::{Shared, SharedType};
 use crate::thread::Thread;
 
-/// A matrix of constant size in shared memory, stored row by row without padding, to which boxes of tensors are copied.
+/// A matrix of constant size in shared memory, stored row by row without padding, to which boxes of
+/// tensors are copied.
 ///
-/// `tile[row][column]` is an element. A row has a multiple of 16 bytes. Rows and columns are at most 256.
+/// `tile[row][column]` is an element. A row has a multiple of 16 bytes. Rows and columns are at
+/// most 256.
 #[derive(Clone, Copy)]
 #[repr(C, align(128))]
 pub struct BoxTile<T, const ROWS: usize, const COLUMNS: usize> {
     rows: [[T; COLUMNS]; ROWS],
 }
 
-/// A matrix of constant size in shared memory with rows of 128 bytes, whose 16-byte pieces are exchanged by the swizzle pattern of 128 bytes:
-/// the operand of [`WarpGroup`](crate::WarpGroup) products.
+/// A matrix of constant size in shared memory with rows of 128 bytes, whose 16-byte pieces are
+/// exchanged by the swizzle pattern of 128 bytes: the operand of [`WarpGroup`](crate::WarpGroup)
+/// products.
 ///
 /// It has a multiple of 8 rows, up to 256. [`SwizzledTile::get`] returns an element.
 #[derive(Clone, Copy)]
@@ -55,7 +59,8 @@ pub unsafe trait TensorTile: SharedType + Sync {
     const IS_SWIZZLED: bool;
 }
 
-/// Elements of tensors: `u8`, `u16` (also for binary16 and bfloat16), `u32`, `i32`, `u64`, `i64`, `f32` and `f64`. The trait is sealed.
+/// Elements of tensors: `u8`, `u16` (also for binary16 and bfloat16), `u32`, `i32`, `u64`, `i64`,
+/// `f32` and `f64`. The trait is sealed.
 pub trait TensorElement: Pod + sealed::Element {
     /// `CUtensorMapDataType`.
     #[doc(hidden)]
@@ -175,7 +180,8 @@ unsafe impl<
     unsafe fn thread_part(self) -> Elements<'a, T> {
         // SAFETY: the caller guarantees the dimensions.
         let thread = unsafe { crate::thread::index_in_block::<X, Y, Z>() };
-        // SAFETY: the memory is borrowed mutably, has that many elements without padding, and other threads own other elements.
+        // SAFETY: the memory is borrowed mutably, has that many elements without padding, and other
+        // threads own other elements.
         unsafe {
             Elements::new(
                 self.as_ptr().cast(),
@@ -212,14 +218,16 @@ impl<T: TensorElement, const ROWS: usize, const COLUMNS: usize> Shared<BoxTile<T
 #[repr(C, align(64))]
 pub struct TensorMapBytes(pub(crate) [u64; 16]);
 
-/// A parameter that the host passes by value and the kernel receives by its address (`__grid_constant__`).
+/// A parameter that the host passes by value and the kernel receives by its address
+/// (`__grid_constant__`).
 #[doc(hidden)]
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 #[cfg(target_arch = "nvptx64")]
 pub struct GridConstant<T>(*const T);
 
-/// A parameter that the host passes by value and the kernel receives by its address (`__grid_constant__`).
+/// A parameter that the host passes by value and the kernel receives by its address
+/// (`__grid_constant__`).
 #[doc(hidden)]
 #[derive(Clone, Copy)]
 #[repr(transparent)]
@@ -240,11 +248,13 @@ impl<T> GridConstant<T> {
     }
 }
 
-/// A matrix that a kernel reads in boxes of the size of `Tile` (`const __grid_constant__ CUtensorMap`). Needs compute capability 9.0.
+/// A matrix that a kernel reads in boxes of the size of `Tile`
+/// (`const __grid_constant__ CUtensorMap`). Needs compute capability 9.0.
 ///
-/// `map.at(row, column)` is a box, which [`TmaRing::pipeline`], [`TmaRing::multiply`] and [`Barrier::load`](crate::Barrier::load) copy to
-/// shared memory. A launch passes a `RowMajor` of `&buffer` or a view, and creates the tensor map from it: the type of elements, the box
-/// and the swizzle are those of `Tile`. A row has a multiple of 16 bytes.
+/// `map.at(row, column)` is a box, which [`TmaRing::pipeline`], [`TmaRing::multiply`] and
+/// [`Barrier::load`](crate::Barrier::load) copy to shared memory. A launch passes a `RowMajor` of
+/// `&buffer` or a view, and creates the tensor map from it: the type of elements, the box and the
+/// swizzle are those of `Tile`. A row has a multiple of 16 bytes.
 #[doc(alias = "CUtensorMap")]
 pub struct TensorMap<Tile> {
     map: u64,
@@ -270,10 +280,12 @@ pub struct TensorBox<'a, Tile> {
     _map: PhantomData<&'a Tile>,
 }
 
-/// A matrix of which each block owns the box with its index: the block with `blockIdx` (x, y) the one in column x and row y of boxes.
+/// A matrix of which each block owns the box with its index: the block with `blockIdx` (x, y) the
+/// one in column x and row y of boxes.
 ///
-/// [`PerBlockTensor::store`] copies a tile from shared memory to it (TMA). A launch passes a `RowMajor` of `&mut buffer` or a mutable view.
-/// A row has a multiple of 16 bytes. Needs compute capability 9.0.
+/// [`PerBlockTensor::store`] copies a tile from shared memory to it (TMA). A launch passes a
+/// `RowMajor` of `&mut buffer` or a mutable view. A row has a multiple of 16 bytes. Needs compute
+/// capability 9.0.
 pub struct PerBlockTensor<Tile> {
     map: u64,
     rows: u32,
@@ -288,7 +300,8 @@ const TENSOR_WORDS: [Word; 3] = [
     Word::value::<u32>(),
 ];
 
-// SAFETY: the launcher passes the map of a matrix of that many rows and columns, which is borrowed, so that nobody writes it during the launch.
+// SAFETY: the launcher passes the map of a matrix of that many rows and columns, which is borrowed,
+// so that nobody writes it during the launch.
 unsafe impl<Tile: TensorTile> Parameter for TensorMap<Tile> {
     type In<'k> = TensorMap<Tile>;
     type First = GridConstant<TensorMapBytes>;
@@ -318,8 +331,8 @@ unsafe impl<Tile: TensorTile> Parameter for TensorMap<Tile> {
     }
 }
 
-// SAFETY: the launcher passes the map of a matrix of that many rows and columns, which is borrowed mutably, so that only this launch accesses
-// it, and a grid in which blocks have different indices.
+// SAFETY: the launcher passes the map of a matrix of that many rows and columns, which is borrowed
+// mutably, so that only this launch accesses it, and a grid in which blocks have different indices.
 unsafe impl<Tile: TensorTile> Parameter for PerBlockTensor<Tile> {
     type In<'k> = PerBlockTensor<Tile>;
     type First = GridConstant<TensorMapBytes>;
@@ -352,7 +365,8 @@ unsafe impl<Tile: TensorTile> Parameter for PerBlockTensor<Tile> {
     }
 }
 
-/// The largest number of rows and columns, and the largest coordinate. It is a multiple of 16 bytes.
+/// The largest number of rows and columns, and the largest coordinate. It is a multiple of 16
+/// bytes.
 pub(crate) const MAX_COORDINATE: i32 = i32::MAX - 15;
 
 /// Converts a coordinate. One that does not fit stays beyond the edges of the matrix.
@@ -376,7 +390,8 @@ impl<Tile: TensorTile> TensorMap<Tile> {
         self.columns as usize
     }
 
-    /// Returns the box whose first element has this row and column. Both can be negative; elements beyond the matrix are zero.
+    /// Returns the box whose first element has this row and column. Both can be negative; elements
+    /// beyond the matrix are zero.
     ///
     /// # Panics
     ///
@@ -413,9 +428,11 @@ impl<Tile: TensorTile> PerBlockTensor<Tile> {
         self.columns as usize
     }
 
-    /// Copies the tile to the box of the block, and waits for the copy. Elements beyond the matrix are left out. Two barriers.
+    /// Copies the tile to the box of the block, and waits for the copy. Elements beyond the matrix
+    /// are left out. Two barriers.
     ///
-    /// PTX: `fence.proxy.async`, `cp.async.bulk.tensor`, `cp.async.bulk.commit_group`, `cp.async.bulk.wait_group`.
+    /// PTX: `fence.proxy.async`, `cp.async.bulk.tensor`, `cp.async.bulk.commit_group`,
+    /// `cp.async.bulk.wait_group`.
     #[doc(alias = "cp.async.bulk.tensor")]
     #[inline(always)]
     pub fn store<const X: u32, const Y: u32, const Z: u32>(
@@ -432,8 +449,9 @@ impl<Tile: TensorTile> PerBlockTensor<Tile> {
         if block.index_in_block() == 0 {
             // SAFETY: the tile is in shared memory.
             let tile = unsafe { device::shared_address(tile.as_ptr() as usize as u64) };
-            // SAFETY: the box belongs to this block, the tile is borrowed mutably and was written before the barrier, and the thread waits for
-            // the copy before the other threads continue.
+            // SAFETY: the box belongs to this block, the tile is borrowed mutably and was written
+            // before the barrier, and the thread waits for the copy before the other threads
+            // continue.
             unsafe {
                 ptx!(
                     "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [{0}, {{{1}, {2}}}], [{3}]; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;",
@@ -479,7 +497,8 @@ impl<Tile> Deref for Loaded<'_, Tile> {
 ///
 /// # Safety
 ///
-/// The constants are the bytes in shared memory, in multiples of 1024, and those that `copy` copies.
+/// The constants are the bytes in shared memory, in multiples of 1024, and those that `copy`
+/// copies.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a stage of a ring",
     label = "expected a tile or a tuple of tiles",
@@ -509,7 +528,8 @@ pub unsafe trait RingStage: 'static {
     ///
     /// # Safety
     ///
-    /// One thread calls this. Nothing else accesses the tiles until the barrier's phase has ended, and someone waits for that.
+    /// One thread calls this. Nothing else accesses the tiles until the barrier's phase has ended,
+    /// and someone waits for that.
     #[doc(hidden)]
     unsafe fn copy(tiles: Self::Addresses, barrier: u32, sources: Self::Sources<'_>);
 
@@ -520,7 +540,8 @@ pub unsafe trait RingStage: 'static {
     unsafe fn view<'a>(tiles: Self::Addresses) -> Self::View<'a>;
 }
 
-/// Tiles in shared memory that [`Barrier::load`](crate::Barrier::load) overwrites: `&mut Shared<…>` of a tile, or a tuple of up to four.
+/// Tiles in shared memory that [`Barrier::load`](crate::Barrier::load) overwrites: `&mut Shared<…>`
+/// of a tile, or a tuple of up to four.
 ///
 /// # Safety
 ///
@@ -630,7 +651,8 @@ macro_rules! tuples {
             #[inline(always)]
             unsafe fn copy(tiles: Self::Addresses, barrier: u32, sources: Self::Sources<'_>) {
                 $(
-                    // SAFETY: one thread calls this, and nothing else accesses the tiles until the phase of the barrier has ended.
+                    // SAFETY: one thread calls this, and nothing else accesses the tiles until the
+                    // phase of the barrier has ended.
                     unsafe { <$tile as RingStage>::copy(tiles.$index, barrier, sources.$index) };
                 )*
             }
@@ -649,16 +671,17 @@ tuples!(A 0 B 1);
 tuples!(A 0 B 1 C 2);
 tuples!(A 0 B 1 C 2 D 3);
 
-/// A ring of tiles in dynamic shared memory, to which boxes of tensors are copied ahead of their use (a multi-stage TMA pipeline).
-/// Needs compute capability 9.0.
+/// A ring of tiles in dynamic shared memory, to which boxes of tensors are copied ahead of their
+/// use (a multi-stage TMA pipeline). Needs compute capability 9.0.
 ///
-/// `S` is the type of a stage: a [`BoxTile`] or a [`SwizzledTile`], or a tuple of up to four. A launch passes the number of stages as
-/// `usize`, at least 2; three or four hide the latency of the copies. A kernel has at most one ring, and then no
-/// [`DynamicShared`](crate::DynamicShared).
+/// `S` is the type of a stage: a [`BoxTile`] or a [`SwizzledTile`], or a tuple of up to four. A
+/// launch passes the number of stages as `usize`, at least 2; three or four hide the latency of the
+/// copies. A kernel has at most one ring, and then no [`DynamicShared`](crate::DynamicShared).
 ///
-/// Each stage has two barriers in shared memory: *full*, which ends a phase when its copies are complete, and *empty*, which ends one when
-/// all warps have released it. The phases are counted by the ring, so code can neither read a stage before its copy is complete nor
-/// overwrite it while a warp reads it.
+/// Each stage has two barriers in shared memory: *full*, which ends a phase when its copies are
+/// complete, and *empty*, which ends one when all warps have released it. The phases are counted by
+/// the ring, so code can neither read a stage before its copy is complete nor overwrite it while a
+/// warp reads it.
 #[doc(alias = "pipeline")]
 pub struct TmaRing<S> {
     /// The first stage, aligned to 1024 bytes.
@@ -685,7 +708,8 @@ pub(crate) fn ring_bytes<S: RingStage>(stages: usize) -> Option<u32> {
     u32::try_from(bytes.checked_add(PATTERN)?).ok()
 }
 
-// SAFETY: the launcher reserves the bytes, and `KernelTable::new` checks that a kernel has one parameter in dynamic shared memory.
+// SAFETY: the launcher reserves the bytes, and `KernelTable::new` checks that a kernel has one
+// parameter in dynamic shared memory.
 unsafe impl<S: RingStage> Parameter for TmaRing<S> {
     type In<'k> = TmaRing<S>;
     type First = ();
@@ -734,8 +758,9 @@ impl<S: RingStage> TmaRing<S> {
 
     /// Runs `code` for each step with its tiles, while the boxes of the next steps are copied.
     ///
-    /// `sources` returns the boxes of a step, such as `map.at(row, column)`. Both closures are code of the block. One thread starts the
-    /// copies of a step when all warps have released the stage that it reuses.
+    /// `sources` returns the boxes of a step, such as `map.at(row, column)`. Both closures are code
+    /// of the block. One thread starts the copies of a step when all warps have released the stage
+    /// that it reuses.
     ///
     /// ```
     /// # use curium_kernel::prelude::*;
@@ -777,7 +802,8 @@ impl<S: RingStage> TmaRing<S> {
         self.start(block, steps, &mut sources);
         for step in 0..steps {
             let stage = self.wait_full();
-            // SAFETY: the copies are complete, and the stage is overwritten only after all warps have released it.
+            // SAFETY: the copies are complete, and the stage is overwritten only after all warps
+            // have released it.
             code(step, unsafe { S::view(self.tiles(stage.index)) });
             // SAFETY: the warp has finished with the stage.
             unsafe { self.release(stage) };
@@ -797,9 +823,11 @@ impl<S: RingStage> TmaRing<S> {
         if !self.is_initialized {
             if block.index_in_block() == 0 {
                 for index in 0..self.stages {
-                    // SAFETY: the memory belongs to the ring, is initialized once, and a block barrier follows.
+                    // SAFETY: the memory belongs to the ring, is initialized once, and a block
+                    // barrier follows.
                     unsafe { mbarrier::init(self.full(index), 1) };
-                    // SAFETY: the memory belongs to the ring, is initialized once, and a block barrier follows.
+                    // SAFETY: the memory belongs to the ring, is initialized once, and a block
+                    // barrier follows.
                     unsafe { mbarrier::init(self.empty(index), Block::<X, Y, Z>::WARPS as u32) };
                 }
             }
@@ -842,19 +870,22 @@ impl<S: RingStage> TmaRing<S> {
     ///
     /// # Safety
     ///
-    /// All lanes of the warp call this once after [`TmaRing::wait_full`], and do not access the stage any more.
+    /// All lanes of the warp call this once after [`TmaRing::wait_full`], and do not access the
+    /// stage any more.
     #[inline(always)]
     pub(crate) unsafe fn release(&mut self, stage: Stage) {
         converge_warp();
         // SAFETY: reads a special register.
         if unsafe { device::laneid() } == 0 {
-            // SAFETY: the barrier was initialized for the warps of the block, each of which arrives once in a phase.
+            // SAFETY: the barrier was initialized for the warps of the block, each of which arrives
+            // once in a phase.
             unsafe { device::mbarrier_arrive(self.empty(stage.index)) };
         }
         converge_warp();
     }
 
-    /// Starts the copies of the step that reuses the stage of the step `done`, when all warps have released it.
+    /// Starts the copies of the step that reuses the stage of the step `done`, when all warps have
+    /// released it.
     ///
     /// # Safety
     ///

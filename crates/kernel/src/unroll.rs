@@ -2,9 +2,10 @@
 
 /// Repeats a block for each index, like a loop with `#pragma unroll`.
 ///
-/// LLVM unrolls small loops by itself. A loop that indexes an array in registers has to be unrolled, because registers have no addresses: the
-/// array would be in local memory. This macro guarantees it for blocks of any size. The range is `0..2`, `0..4`, `0..8`, `0..16` or `0..32`, in
-/// these spellings. The block cannot `break` or `continue`.
+/// LLVM unrolls small loops by itself. A loop that indexes an array in registers has to be
+/// unrolled, because registers have no addresses: the array would be in local memory. This macro
+/// guarantees it for blocks of any size. The range is `0..2`, `0..4`, `0..8`, `0..16` or `0..32`,
+/// in these spellings. The block cannot `break` or `continue`.
 ///
 /// ```
 /// use curium_kernel::unroll;

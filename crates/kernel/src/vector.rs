@@ -20,7 +20,8 @@ macro_rules! vector {
         unsafe impl Pod for $name {}
         // SAFETY: numbers without padding, because the alignment is their size.
         unsafe impl crate::ByValue for $name {}
-        // SAFETY: numbers without padding, because the alignment is their size, which is that of the vector in CUDA C++.
+        // SAFETY: numbers without padding, because the alignment is their size, which is that of
+        // the vector in CUDA C++.
         #[cfg(all(feature = "host", not(target_arch = "nvptx64")))]
         unsafe impl curium_driver::ByValue for $name {}
 

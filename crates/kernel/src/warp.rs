@@ -20,7 +20,8 @@ pub struct Warp {
 #[repr(transparent)]
 pub struct PerWarp<T>(pub(crate) T);
 
-// Not derived: that would run `T::clone` of a user in code of the block, with a value that differs between warps.
+// Not derived: that would run `T::clone` of a user in code of the block, with a value that differs
+// between warps.
 impl<T: Copy> Clone for PerWarp<T> {
     #[inline(always)]
     fn clone(&self) -> Self {
@@ -28,12 +29,14 @@ impl<T: Copy> Clone for PerWarp<T> {
     }
 }
 
-/// The values of the lanes of a warp, in registers. Code of the warp moves them as a whole; only code of lanes reads them.
+/// The values of the lanes of a warp, in registers. Code of the warp moves them as a whole; only
+/// code of lanes reads them.
 #[derive(Copy)]
 #[repr(transparent)]
 pub struct Lanes<T>(pub(crate) T);
 
-// Not derived: that would run `T::clone` of a user in code of the warp, with a value that differs between lanes.
+// Not derived: that would run `T::clone` of a user in code of the warp, with a value that differs
+// between lanes.
 impl<T: Copy> Clone for Lanes<T> {
     #[inline(always)]
     fn clone(&self) -> Self {
@@ -83,11 +86,13 @@ impl<T> PerWarp<Lanes<T>> {
 }
 
 impl Warp {
-    /// Returns the warp of the thread with this index in its block. Consecutive threads are in a warp.
+    /// Returns the warp of the thread with this index in its block. Consecutive threads are in a
+    /// warp.
     ///
     /// # Safety
     ///
-    /// All lanes of the warp run the code that receives it, and this is the index of the running thread.
+    /// All lanes of the warp run the code that receives it, and this is the index of the running
+    /// thread.
     #[inline(always)]
     pub(crate) unsafe fn new(thread: usize) -> Self {
         Self {
@@ -118,7 +123,8 @@ impl Warp {
         }
     }
 
-    /// Waits for all lanes of the warp (`__syncwarp()`). Their accesses before it happen before those after it.
+    /// Waits for all lanes of the warp (`__syncwarp()`). Their accesses before it happen before
+    /// those after it.
     ///
     /// Atomic numbers need it where lanes have to see what other lanes have stored.
     #[doc(alias = "__syncwarp")]
@@ -130,13 +136,15 @@ impl Warp {
 
     /// Runs code in each lane.
     ///
-    /// The closure is `Fn + Sync`, so that nothing that differs between lanes reaches code of the warp, except in [`Lanes`].
+    /// The closure is `Fn + Sync`, so that nothing that differs between lanes reaches code of the
+    /// warp, except in [`Lanes`].
     #[inline(always)]
     pub fn lanes<R>(&self, code: impl Fn(&Lane) -> R + Sync) -> Lanes<R> {
         Lanes(code(&self.lane()))
     }
 
-    /// Runs code in each lane, which receives its part of the operands: `&Lanes<T>`, `&mut Lanes<T>`, and tuples of them.
+    /// Runs code in each lane, which receives its part of the operands: `&Lanes<T>`,
+    /// `&mut Lanes<T>`, and tuples of them.
     #[inline(always)]
     pub fn lanes_with<A: LaneOperand, R>(
         &self,
@@ -178,7 +186,8 @@ impl Warp {
         }))
     }
 
-    /// Returns in each lane the value of the lane `delta` below it. The first `delta` lanes keep their own.
+    /// Returns in each lane the value of the lane `delta` below it. The first `delta` lanes keep
+    /// their own.
     ///
     /// # Panics
     ///
@@ -193,7 +202,8 @@ impl Warp {
         }))
     }
 
-    /// Returns in each lane the value of the lane `delta` above it. The last `delta` lanes keep their own.
+    /// Returns in each lane the value of the lane `delta` above it. The last `delta` lanes keep
+    /// their own.
     ///
     /// # Panics
     ///
@@ -233,7 +243,8 @@ impl Warp {
         self.ballot(condition) == ALL
     }
 
-    /// Combines the values of all lanes, in unspecified order and grouping. All lanes receive the result of one of them.
+    /// Combines the values of all lanes, in unspecified order and grouping. All lanes receive the
+    /// result of one of them.
     #[doc(alias = "__reduce_add_sync")]
     #[inline(always)]
     pub fn reduce<T: Shuffle>(&self, values: &Lanes<T>, combine: impl Fn(T, T) -> T + Sync) -> T {
@@ -247,7 +258,8 @@ impl Warp {
         self.reduce(values, |a, b| a + b)
     }
 
-    /// Returns in each lane the combination of the values of all lanes up to it, in the order of the lanes.
+    /// Returns in each lane the combination of the values of all lanes up to it, in the order of
+    /// the lanes.
     #[inline(always)]
     pub fn inclusive_scan<T: Shuffle>(
         &self,
@@ -266,7 +278,8 @@ impl Warp {
         Lanes(result)
     }
 
-    /// Combines the values of all lanes in each lane. The lanes combine in different orders, so that their results can differ.
+    /// Combines the values of all lanes in each lane. The lanes combine in different orders, so
+    /// that their results can differ.
     #[inline(always)]
     pub(crate) fn butterfly<T: Shuffle>(
         &self,

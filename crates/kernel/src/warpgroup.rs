@@ -1,7 +1,8 @@
 //! Warpgroups, and their matrix products on tensor cores (`wgmma`).
 //!
-//! A product is asynchronous: it reads shared memory and changes accumulators until a wait. [`Products`] is the only way to start one, and
-//! whoever creates it waits before the operands or the accumulators can be used in another way.
+//! A product is asynchronous: it reads shared memory and changes accumulators until a wait.
+//! [`Products`] is the only way to start one, and whoever creates it waits before the operands or
+//! the accumulators can be used in another way.
 
 use core::marker::PhantomData;
 
@@ -29,7 +30,8 @@ const ROWS: usize = 64;
 /// The columns of a swizzled tile of 16-bit elements.
 const INNER: usize = 64;
 
-/// Four adjacent warps of a block, which execute the same code with the same values. Needs the target `sm_90a`.
+/// Four adjacent warps of a block, which execute the same code with the same values. Needs the
+/// target `sm_90a`.
 pub struct WarpGroup {
     index: usize,
     _not_sync: BlockCodeOnly,
@@ -37,8 +39,8 @@ pub struct WarpGroup {
 
 /// A part of the accumulators of a product of 64 × `N` elements: those of one thread.
 ///
-/// `Registers<Accumulators<N>>` are the accumulators of all warpgroups of a block. Only code of threads reads them
-/// ([`Accumulators::for_each`]).
+/// `Registers<Accumulators<N>>` are the accumulators of all warpgroups of a block. Only code of
+/// threads reads them ([`Accumulators::for_each`]).
 #[derive(Clone, Copy)]
 pub struct Accumulators<const N: usize>
 where
@@ -65,8 +67,8 @@ pub trait Width: sealed::Width {
 
     /// # Safety
     ///
-    /// All threads of a warpgroup call this with the same descriptors of tiles in shared memory. The tiles are not written, and the
-    /// accumulators not used, before `wait`.
+    /// All threads of a warpgroup call this with the same descriptors of tiles in shared memory.
+    /// The tiles are not written, and the accumulators not used, before `wait`.
     #[doc(hidden)]
     unsafe fn add_bf16(values: &mut Self::Values, a: u64, b: u64);
 
@@ -108,7 +110,8 @@ pub trait Width: sealed::Width {
     #[doc(hidden)]
     unsafe fn wait(values: &mut Self::Values);
 
-    /// Passes each pair of adjacent accumulators with its number. The code is repeated, so that the accumulators stay in registers.
+    /// Passes each pair of adjacent accumulators with its number. The code is repeated, so that the
+    /// accumulators stay in registers.
     #[doc(hidden)]
     fn for_each_pair(values: &mut Self::Values, code: impl FnMut(usize, &mut [f32; 2]));
 }
@@ -127,19 +130,22 @@ macro_rules! width {
 
             #[inline(always)]
             unsafe fn add_bf16(values: &mut [f32; $count], a: u64, b: u64) {
-                // SAFETY: all threads of the warpgroup get here with these tiles, which nobody writes before `wait`.
+                // SAFETY: all threads of the warpgroup get here with these tiles, which nobody
+                // writes before `wait`.
                 unsafe { ptx!($bf16, inout(f $values) values, in(l) a, in(l) b) };
             }
 
             #[inline(always)]
             unsafe fn add_f16(values: &mut [f32; $count], a: u64, b: u64) {
-                // SAFETY: all threads of the warpgroup get here with these tiles, which nobody writes before `wait`.
+                // SAFETY: all threads of the warpgroup get here with these tiles, which nobody
+                // writes before `wait`.
                 unsafe { ptx!($f16, inout(f $values) values, in(l) a, in(l) b) };
             }
 
             #[inline(always)]
             unsafe fn add_bf16_fragment(values: &mut [f32; $count], a: [u32; 4], b: u64) {
-                // SAFETY: all threads of the warpgroup get here with this tile, which nobody writes before `wait`.
+                // SAFETY: all threads of the warpgroup get here with this tile, which nobody writes
+                // before `wait`.
                 unsafe { ptx!($fragment, inout(f $values) values, in(r [4]) a, in(l) b) };
             }
 
@@ -218,7 +224,8 @@ where
         values: <Columns<N> as Width>::ZERO,
     };
 
-    /// Passes each accumulator of the thread with its row, below 64, and its column in the product of the thread's warpgroup.
+    /// Passes each accumulator of the thread with its row, below 64, and its column in the product
+    /// of the thread's warpgroup.
     #[inline(always)]
     pub fn for_each(&mut self, thread: &Thread, mut code: impl FnMut((usize, usize), &mut f32)) {
         let (row, column) = first_position(thread.index_in_block() % THREADS);
@@ -238,7 +245,8 @@ fn first_position(thread: usize) -> (usize, usize) {
     (16 * (thread / 32) + lane / 4, 2 * (lane % 4))
 }
 
-/// The bfloat16 numbers of a thread, of the 64 × 64 numbers of its warpgroup: an operand of a product in registers.
+/// The bfloat16 numbers of a thread, of the 64 × 64 numbers of its warpgroup: an operand of a
+/// product in registers.
 ///
 /// `Registers<WarpGroupFragments>` are those of all warpgroups of a block.
 #[derive(Clone, Copy)]
@@ -248,7 +256,8 @@ pub struct WarpGroupFragments {
 }
 
 impl WarpGroupFragments {
-    /// Creates the numbers of a thread. `code` receives the row and the column, both below 64, in the matrix of the thread's warpgroup.
+    /// Creates the numbers of a thread. `code` receives the row and the column, both below 64, in
+    /// the matrix of the thread's warpgroup.
     ///
     /// ```
     /// # use curium_kernel::prelude::*;
@@ -290,7 +299,8 @@ impl<'s, const N: usize> Products<'_, 's, N>
 where
     Columns<N>: Width,
 {
-    /// Adds the product of 64 rows of `a`, from `first_row` on, and the transposed `b` (`a * bᵀ`), of bfloat16 numbers.
+    /// Adds the product of 64 rows of `a`, from `first_row` on, and the transposed `b` (`a * bᵀ`),
+    /// of bfloat16 numbers.
     ///
     /// `first_row` is a multiple of 8; usually it is `64 * warp_group.index()`.
     ///
@@ -309,7 +319,8 @@ where
     ) {
         let (a, b) = descriptors(&a, first_row, &b);
         for piece in 0..PIECES {
-            // SAFETY: all threads of the warpgroup get here. Whoever created `self` waits before the operands or accumulators change.
+            // SAFETY: all threads of the warpgroup get here. Whoever created `self` waits before
+            // the operands or accumulators change.
             unsafe { Columns::<N>::add_bf16(self.values, a + 2 * piece, b + 2 * piece) };
         }
     }
@@ -331,16 +342,19 @@ where
     ) {
         let (a, b) = descriptors(&a, first_row, &b);
         for piece in 0..PIECES {
-            // SAFETY: all threads of the warpgroup get here. Whoever created `self` waits before the operands or accumulators change.
+            // SAFETY: all threads of the warpgroup get here. Whoever created `self` waits before
+            // the operands or accumulators change.
             unsafe { Columns::<N>::add_f16(self.values, a + 2 * piece, b + 2 * piece) };
         }
     }
 }
 
-/// The products with an inner extent of 16 in a tile. The next one begins 32 bytes later, which is 2 in a descriptor.
+/// The products with an inner extent of 16 in a tile. The next one begins 32 bytes later, which is
+/// 2 in a descriptor.
 const PIECES: u64 = (INNER / 16) as u64;
 
-/// The bits of a descriptor besides the address: the swizzle pattern of 128 bytes, whose groups of 8 rows are 1024 bytes apart.
+/// The bits of a descriptor besides the address: the swizzle pattern of 128 bytes, whose groups of
+/// 8 rows are 1024 bytes apart.
 const DESCRIPTOR: u64 = 1 << 62 | (1024 / 16) << 32 | 1 << 16;
 
 /// Returns the descriptors of 64 rows of `a` and of all rows of `b`.
@@ -424,7 +438,8 @@ impl WarpGroup {
 }
 
 impl WarpGroup {
-    /// Adds the product of `a`, which is in registers, and the transposed `b` (`a * bᵀ`) to the accumulators, and waits for it.
+    /// Adds the product of `a`, which is in registers, and the transposed `b` (`a * bᵀ`) to the
+    /// accumulators, and waits for it.
     ///
     /// PTX: `wgmma.fence`, `wgmma.mma_async`, `wgmma.commit_group`, `wgmma.wait_group`.
     #[doc(alias = "wgmma.mma_async")]
@@ -443,7 +458,8 @@ impl WarpGroup {
         unsafe { Columns::<N>::fence(values) };
         for piece in 0..INNER / 16 {
             let pairs = core::array::from_fn(|part| a.pairs[4 * piece + part]);
-            // SAFETY: all threads of the warpgroup get here, and wait below before the operands or accumulators change.
+            // SAFETY: all threads of the warpgroup get here, and wait below before the operands or
+            // accumulators change.
             unsafe { Columns::<N>::add_bf16_fragment(values, pairs, b + 2 * piece as u64) };
         }
         // SAFETY: all threads of the warpgroup get here.
@@ -457,7 +473,8 @@ impl WarpGroup {
 ///
 /// # Safety
 ///
-/// The part belongs to the running thread, and only code of threads reads what differs between threads.
+/// The part belongs to the running thread, and only code of threads reads what differs between
+/// threads.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an operand of code of warpgroups",
     label = "not an operand of code of warpgroups",
@@ -532,7 +549,8 @@ impl<const X: u32, const Y: u32, const Z: u32> Block<X, Y, Z> {
 
     /// Runs code in each warpgroup, which receives its part of the operands. No barrier.
     ///
-    /// Operands are `&mut Registers<Accumulators<N>>`, `&Registers<WarpGroupFragments>`, and tuples of them.
+    /// Operands are `&mut Registers<Accumulators<N>>`, `&Registers<WarpGroupFragments>`, and tuples
+    /// of them.
     #[inline(always)]
     pub fn warp_groups_with<A: WarpGroupOperand>(
         &self,
@@ -561,11 +579,13 @@ impl<const X: u32, const Y: u32, const Z: u32> Block<X, Y, Z> {
 }
 
 impl<S: RingStage> TmaRing<S> {
-    /// Adds products to the accumulators: runs `code` in each warpgroup for each step with its tiles, while the boxes of the next steps are
-    /// copied, and the products of the step before are computed.
+    /// Adds products to the accumulators: runs `code` in each warpgroup for each step with its
+    /// tiles, while the boxes of the next steps are copied, and the products of the step before are
+    /// computed.
     ///
-    /// `sources` returns the boxes of a step, as for [`TmaRing::pipeline`]. A stage is reused when the products of all warpgroups that
-    /// read it are complete. All products are complete at the end.
+    /// `sources` returns the boxes of a step, as for [`TmaRing::pipeline`]. A stage is reused when
+    /// the products of all warpgroups that read it are complete. All products are complete at the
+    /// end.
     ///
     /// ```
     /// # use curium_kernel::prelude::*;
@@ -597,8 +617,8 @@ impl<S: RingStage> TmaRing<S> {
     ///
     /// PTX: `cp.async.bulk.tensor`, `mbarrier.try_wait`, `wgmma.mma_async`, `wgmma.wait_group 1`.
     ///
-    /// Code that can panic is a call for the compiler of the driver, which then computes the products one after the other. It warns of it
-    /// (C7510).
+    /// Code that can panic is a call for the compiler of the driver, which then computes the
+    /// products one after the other. It warns of it (C7510).
     #[doc(alias = "wgmma.mma_async")]
     #[inline(always)]
     pub fn multiply<'m, const N: usize, const X: u32, const Y: u32, const Z: u32>(
@@ -611,8 +631,9 @@ impl<S: RingStage> TmaRing<S> {
     ) where
         Columns<N>: Width,
     {
-        // A ring has at least two stages: the products of one are computed while the next is copied. A check would be a call, and calls make
-        // the compiler of the driver wait for each product.
+        // A ring has at least two stages: the products of one are computed while the next is
+        // copied. A check would be a call, and calls make the compiler of the driver wait for each
+        // product.
         let warp_group = block.warp_group();
         let mut values = accumulators.0.values;
         self.start(block, steps, &mut sources);
@@ -627,13 +648,15 @@ impl<S: RingStage> TmaRing<S> {
                 values: &mut values,
                 _operands: PhantomData,
             };
-            // SAFETY: the copies are complete, and the stage is overwritten only after the products are complete, see below.
+            // SAFETY: the copies are complete, and the stage is overwritten only after the products
+            // are complete, see below.
             let view = unsafe { S::view(self.tiles(stage.index)) };
             code(&warp_group, &mut products, view);
             // SAFETY: all threads of the warpgroup get here.
             unsafe { device::wgmma_commit() };
             if let Some(previous) = previous {
-                // SAFETY: all threads of the warpgroup get here. All groups of products but this step's are complete.
+                // SAFETY: all threads of the warpgroup get here. All groups of products but this
+                // step's are complete.
                 unsafe { device::wgmma_wait_1() };
                 // SAFETY: the products of the warp that read the previous stage are complete.
                 unsafe { self.release(previous) };
@@ -652,11 +675,11 @@ impl<S: RingStage> TmaRing<S> {
     }
 }
 
-/// A matrix of which each warpgroup owns a tile of 64 rows and `COLUMNS` columns: those of the block with `blockIdx` (x, y) are one below the
-/// other, in column x of tiles.
+/// A matrix of which each warpgroup owns a tile of 64 rows and `COLUMNS` columns: those of the
+/// block with `blockIdx` (x, y) are one below the other, in column x of tiles.
 ///
-/// In a block with two warpgroups, the block in row y owns the rows from `128 * y` on. A launch passes a `RowMajor` of a mutable buffer or
-/// view.
+/// In a block with two warpgroups, the block in row y owns the rows from `128 * y` on. A launch
+/// passes a `RowMajor` of a mutable buffer or view.
 pub struct PerWarpGroupTile<T, const COLUMNS: usize> {
     start: Address<T>,
     rows: u32,
@@ -664,8 +687,8 @@ pub struct PerWarpGroupTile<T, const COLUMNS: usize> {
     _not_sync: BlockCodeOnly,
 }
 
-// SAFETY: the launcher passes memory of `rows * columns` elements, which is borrowed mutably, so that only this launch accesses it, and a
-// grid in which blocks have different indices.
+// SAFETY: the launcher passes memory of `rows * columns` elements, which is borrowed mutably, so
+// that only this launch accesses it, and a grid in which blocks have different indices.
 unsafe impl<T: AnyBitPattern, const COLUMNS: usize> Parameter for PerWarpGroupTile<T, COLUMNS> {
     type In<'k> = PerWarpGroupTile<T, COLUMNS>;
     type First = *mut T;
@@ -717,7 +740,8 @@ where
         self.columns as usize
     }
 
-    /// Writes the accumulators in pairs of adjacent columns. `P` is a pair of `T`, and `pack` converts to it.
+    /// Writes the accumulators in pairs of adjacent columns. `P` is a pair of `T`, and `pack`
+    /// converts to it.
     #[inline(always)]
     fn store_pairs<P: Copy, const X: u32, const Y: u32, const Z: u32>(
         &mut self,
@@ -744,11 +768,13 @@ where
                 return;
             }
             let packed = pack(values[0], values[1]);
-            // The launcher checked that the product of the sizes is the number of elements, so the sum does not overflow.
+            // The launcher checked that the product of the sizes is the number of elements, so the
+            // sum does not overflow.
             // SAFETY: the element is in bounds.
             let address = unsafe { self.start.add(row * self.columns() + column) };
             if is_aligned {
-                // SAFETY: the column is even and the number of columns too, so both elements are in bounds. They belong to this thread.
+                // SAFETY: the column is even and the number of columns too, so both elements are in
+                // bounds. They belong to this thread.
                 unsafe { address.0.cast::<P>().write(packed) };
                 return;
             }
@@ -767,7 +793,8 @@ impl<const COLUMNS: usize> PerWarpGroupTile<f32, COLUMNS>
 where
     Columns<COLUMNS>: Width,
 {
-    /// Writes the accumulators of each warpgroup to its tile. Elements beyond the matrix are left out. No barrier.
+    /// Writes the accumulators of each warpgroup to its tile. Elements beyond the matrix are left
+    /// out. No barrier.
     #[inline(always)]
     pub fn store<const X: u32, const Y: u32, const Z: u32>(
         &mut self,
@@ -782,7 +809,8 @@ impl<const COLUMNS: usize> PerWarpGroupTile<u16, COLUMNS>
 where
     Columns<COLUMNS>: Width,
 {
-    /// Writes the accumulators of each warpgroup to its tile, rounded to bfloat16. Elements beyond the matrix are left out. No barrier.
+    /// Writes the accumulators of each warpgroup to its tile, rounded to bfloat16. Elements beyond
+    /// the matrix are left out. No barrier.
     #[inline(always)]
     pub fn store_bf16<const X: u32, const Y: u32, const Z: u32>(
         &mut self,

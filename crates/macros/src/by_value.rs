@@ -8,18 +8,19 @@ use syn::{Data, DataStruct, DeriveInput, Error, Meta, Path, Result, Token, Type,
 
 /// Returns the `impl` for `item` of the trait in `default_crate`, and the checks of its guarantees.
 ///
-/// The tokens of the fields occur only within the `impl`, which adds no name but `Self` to the scope. Each type therefore resolves as
-/// in the struct. The code uses no name but the path of the trait, because other names, even `::core`, can have another meaning in the
-/// caller's crate.
+/// The tokens of the fields occur only within the `impl`, which adds no name but `Self` to the
+/// scope. Each type therefore resolves as in the struct. The code uses no name but the path of the
+/// trait, because other names, even `::core`, can have another meaning in the caller's crate.
 pub(crate) fn expand(item: &DeriveInput, default_crate: Path) -> Result<TokenStream> {
     let path = trait_crate(item, default_crate)?;
     implementation_with(item, &path, &TokenStream::new())
 }
 
-/// Returns the `impl` of `curium_kernel::ByValue`, and on the host also that of the driver's trait, so that the struct can be passed to
-/// kernels of either kind.
+/// Returns the `impl` of `curium_kernel::ByValue`, and on the host also that of the driver's trait,
+/// so that the struct can be passed to kernels of either kind.
 ///
-/// The second `impl` is a macro's of `curium-kernel`, to which no `unsafe` is passed: the attribute can name a module with another macro.
+/// The second `impl` is a macro's of `curium-kernel`, to which no `unsafe` is passed: the attribute
+/// can name a module with another macro.
 pub(crate) fn expand_for_kernels(item: &DeriveInput) -> Result<TokenStream> {
     let name = &item.ident;
     let path = trait_crate(item, parse_quote!(::curium_kernel))?;
@@ -42,15 +43,16 @@ fn implementation_with(
     let name = &item.ident;
     let fields = fields(item)?;
     let sizes = fields.iter().map(|field| {
-        // The span makes the compiler report a field that is not `ByValue` at the field, like an error in a macro
-        // expansion.
+        // The span makes the compiler report a field that is not `ByValue` at the field, like an
+        // error in a macro expansion.
         let span = Span::call_site().located_at(field.span());
         let path = placed(path, span);
         quote_spanned!(span=> <#field as #path::ByValue>::SIZE)
     });
     let bounds = &item.generics.where_clause;
     Ok(quote! {
-        // SAFETY: the struct has the layout of C without padding, and each field is `ByValue`, which the constants check.
+        // SAFETY: the struct has the layout of C without padding, and each field is `ByValue`,
+        // which the constants check.
         #[automatically_derived]
         unsafe impl #path::ByValue for #name #bounds {
             const SIZE_OF_FIELDS: usize = 0 #(+ #sizes)*;
@@ -100,7 +102,8 @@ fn fields(item: &DeriveInput) -> Result<Vec<&Type>> {
     Ok(fields.iter().map(|field| &field.ty).collect())
 }
 
-/// Returns `true` if `item` is `repr(C)` or `repr(transparent)`, in any combination with other representations.
+/// Returns `true` if `item` is `repr(C)` or `repr(transparent)`, in any combination with other
+/// representations.
 fn has_layout_of_c(item: &DeriveInput) -> Result<bool> {
     let mut is_c = false;
     for attribute in item
@@ -116,7 +119,8 @@ fn has_layout_of_c(item: &DeriveInput) -> Result<bool> {
     Ok(is_c)
 }
 
-/// Returns the path of the crate with the trait: `default_crate`, unless the attribute names another.
+/// Returns the path of the crate with the trait: `default_crate`, unless the attribute names
+/// another.
 fn trait_crate(item: &DeriveInput, default_crate: Path) -> Result<Path> {
     let mut driver = default_crate;
     for attribute in item

@@ -1,12 +1,13 @@
 //! `#[kernel]`: the entry point of a kernel on the device, and its launcher on the host.
 //!
-//! The macro does not interpret the types of parameters: traits of `curium-kernel` do, so that an alias or another type of the
-//! same name has the meaning of the type. The macro reads a type's spelling only to choose the *trait* that the type must
-//! implement: `StaticShared` for shared memory, which is not an argument of a launch, `Scope` for the first parameter, and
-//! `Parameter` for the others. No type implements two of them, so a wrong choice does not compile.
+//! The macro does not interpret the types of parameters: traits of `curium-kernel` do, so that an
+//! alias or another type of the same name has the meaning of the type. The macro reads a type's
+//! spelling only to choose the *trait* that the type must implement: `StaticShared` for shared
+//! memory, which is not an argument of a launch, `Scope` for the first parameter, and `Parameter`
+//! for the others. No type implements two of them, so a wrong choice does not compile.
 //!
-//! Each type stands in the scope of the function, never in a nested module, where a name could mean another type. Generated
-//! names have the hygiene of macros or begin with `__curium`.
+//! Each type stands in the scope of the function, never in a nested module, where a name could mean
+//! another type. Generated names have the hygiene of macros or begin with `__curium`.
 
 use proc_macro2::{Delimiter, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens as _, format_ident, quote, quote_spanned};
@@ -167,7 +168,8 @@ fn named_input(input: &FnArg) -> Result<(&Ident, &Type)> {
     }
 }
 
-/// Explains the types that cannot be parameters, before the compiler reports that they lack a trait.
+/// Explains the types that cannot be parameters, before the compiler reports that they lack a
+/// trait.
 fn check_type(ty: &Type) -> Result<()> {
     match ty {
         Type::Reference(reference) if reference.mutability.is_some() => Err(Error::new_spanned(
@@ -240,7 +242,8 @@ fn entry(kernel: &Kernel<'_>) -> TokenStream {
                     ::curium_kernel::__private::SharedStatic::UNINIT;
             });
             arguments.push(quote! {
-                // SAFETY: this is the only use of the static, which the compiler of kernels places in shared memory.
+                // SAFETY: this is the only use of the static, which the compiler of kernels places
+                // in shared memory.
                 unsafe { <#ty as ::curium_kernel::__private::StaticShared>::from_static(&#launch, &#memory) }
             });
             continue;
@@ -282,7 +285,8 @@ fn entry(kernel: &Kernel<'_>) -> TokenStream {
     }
 }
 
-/// Returns code that reports errors in the types of parameters when the host is compiled, and not only in the entry point.
+/// Returns code that reports errors in the types of parameters when the host is compiled, and not
+/// only in the entry point.
 fn host_check(kernel: &Kernel<'_>) -> TokenStream {
     let configuration = configuration(kernel.function);
     let table = table(kernel);
@@ -322,7 +326,8 @@ fn table_type(kernel: &Kernel<'_>) -> TokenStream {
     quote!(::curium_kernel::__private::KernelTable<#count>)
 }
 
-/// Returns the expression of the kernel's table. Host and device evaluate the same expression, and the host compares the values.
+/// Returns the expression of the kernel's table. Host and device evaluate the same expression, and
+/// the host compares the values.
 fn table(kernel: &Kernel<'_>) -> TokenStream {
     let scope = with_lifetime(kernel.scope);
     let hash = token_hash(kernel.function);
@@ -412,8 +417,9 @@ fn launcher(kernel: &Kernel<'_>) -> TokenStream {
                 ///
                 /// # Errors
                 ///
-                /// An argument error if an argument has the wrong size or the grid the wrong dimensions; otherwise the errors of
-                /// `curium::driver::Kernel::launch`. Errors of the kernel itself are reported by a later call.
+                /// An argument error if an argument has the wrong size or the grid the wrong
+                /// dimensions; otherwise the errors of `curium::driver::Kernel::launch`. Errors of
+                /// the kernel itself are reported by a later call.
                 #vis fn launch(
                     &self,
                     #stream: &::curium_kernel::host::Stream,
@@ -430,16 +436,18 @@ fn launcher(kernel: &Kernel<'_>) -> TokenStream {
                     }
                 }
 
-                /// Returns the driver's kernel: its attributes, its occupancy, and `unsafe` launches.
+                /// Returns the driver's kernel: its attributes, its occupancy, and `unsafe`
+                /// launches.
                 #[must_use]
                 #vis fn kernel(&self) -> &::curium_kernel::host::Kernel<::curium_kernel::host::Untyped> {
                     self.__function.kernel()
                 }
 
-                /// Returns the number of blocks that fill the device, with this number of bytes of dynamic shared memory in each: a grid
-                /// for a kernel with grid-stride loops.
+                /// Returns the number of blocks that fill the device, with this number of bytes of
+                /// dynamic shared memory in each: a grid for a kernel with grid-stride loops.
                 ///
-                /// CUDA: `cuOccupancyMaxActiveBlocksPerMultiprocessor`, or `cuOccupancyMaxActiveClusters` for a kernel of clusters.
+                /// CUDA: `cuOccupancyMaxActiveBlocksPerMultiprocessor`, or
+                /// `cuOccupancyMaxActiveClusters` for a kernel of clusters.
                 ///
                 /// # Errors
                 ///
@@ -452,12 +460,13 @@ fn launcher(kernel: &Kernel<'_>) -> TokenStream {
                     self.__function.suggested_blocks::<#scope>(#context, #shared_bytes)
                 }
 
-                /// Launches the kernel like `launch`, with launch attributes such as a priority or a cluster size.
+                /// Launches the kernel like `launch`, with launch attributes such as a priority or
+                /// a cluster size.
                 ///
                 /// # Errors
                 ///
-                /// As for `launch`, and an argument error for attributes that let the kernel run concurrently with work that
-                /// uses its arguments.
+                /// As for `launch`, and an argument error for attributes that let the kernel run
+                /// concurrently with work that uses its arguments.
                 #vis fn launch_with(
                     &self,
                     #stream: &::curium_kernel::host::Stream,
@@ -479,12 +488,14 @@ fn launcher(kernel: &Kernel<'_>) -> TokenStream {
     }
 }
 
-/// Returns the span of generated tokens that errors locate at a type. Names resolve as in the macro, and lints ignore the tokens.
+/// Returns the span of generated tokens that errors locate at a type. Names resolve as in the
+/// macro, and lints ignore the tokens.
 fn span_at(ty: &Type) -> Span {
     Span::call_site().located_at(ty.span())
 }
 
-/// Returns the type of a parameter with a lifetime, which bounds require. The launcher ignores which one it is.
+/// Returns the type of a parameter with a lifetime, which bounds require. The launcher ignores
+/// which one it is.
 fn with_lifetime(ty: &Type) -> Type {
     let mut ty = ty.clone();
     if let Type::Reference(reference) = &mut ty {
@@ -508,7 +519,8 @@ fn unraw(name: &Ident) -> String {
     text.strip_prefix("r#").map(str::to_owned).unwrap_or(text)
 }
 
-/// Returns the FNV-1a hash of the function's tokens. It depends on the tokens only, and not on how a version of the compiler prints them.
+/// Returns the FNV-1a hash of the function's tokens. It depends on the tokens only, and not on how
+/// a version of the compiler prints them.
 fn token_hash(function: &ItemFn) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325;
     hash_tokens(function.sig.to_token_stream(), &mut hash);

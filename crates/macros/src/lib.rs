@@ -1,4 +1,5 @@
-//! The macros of Curium: kernels in Rust, inline PTX, and structs that are passed to kernels by value.
+//! The macros of Curium: kernels in Rust, inline PTX, and structs that are passed to kernels by
+//! value.
 //!
 //! `curium-kernel` and `curium` re-export them with examples.
 
@@ -9,18 +10,21 @@ mod ptx;
 use proc_macro::TokenStream;
 use syn::{DeriveInput, Error, ItemFn, parse_macro_input, parse_quote};
 
-/// Implements `ByValue` for a struct with the layout of the corresponding struct in CUDA C++. The requirements are
-/// checked at compile time:
+/// Implements `ByValue` for a struct with the layout of the corresponding struct in CUDA C++. The
+/// requirements are checked at compile time:
 ///
-/// - The struct is `repr(C)` or `repr(transparent)`. It has fields, and no type parameters or lifetimes.
-/// - Each field implements `ByValue`: a scalar, an array of scalars, a device pointer, or another such struct.
-/// - The struct has no padding, because padding bytes have no value. Declare a field in place of padding, in both
-///   languages.
+/// - The struct is `repr(C)` or `repr(transparent)`. It has fields, and no type parameters or
+///   lifetimes.
+/// - Each field implements `ByValue`: a scalar, an array of scalars, a device pointer, or another
+///   such struct.
+/// - The struct has no padding, because padding bytes have no value. Declare a field in place of
+///   padding, in both languages.
 ///
-/// An attribute macro that changes the fields must stand above the derive: attributes below it run after the checks.
+/// An attribute macro that changes the fields must stand above the derive: attributes below it run
+/// after the checks.
 ///
-/// The struct must also be `Copy`. The trait is looked up in the crate `curium`; `#[by_value(crate = curium_driver)]`
-/// names another crate.
+/// The struct must also be `Copy`. The trait is looked up in the crate `curium`;
+/// `#[by_value(crate = curium_driver)]` names another crate.
 ///
 /// ```
 /// # // The crates that this would use depend on this one.
@@ -50,8 +54,8 @@ pub fn by_value(input: TokenStream) -> TokenStream {
         .into()
 }
 
-/// Implements `curium_kernel::ByValue` and, on the host, the trait of the macro [`ByValue`](macro@ByValue). `curium-kernel` re-exports this macro
-/// under the name `ByValue`.
+/// Implements `curium_kernel::ByValue` and, on the host, the trait of the macro
+/// [`ByValue`](macro@ByValue). `curium-kernel` re-exports this macro under the name `ByValue`.
 #[doc(hidden)]
 #[proc_macro_derive(KernelByValue, attributes(by_value))]
 pub fn kernel_by_value(input: TokenStream) -> TokenStream {
@@ -63,9 +67,10 @@ pub fn kernel_by_value(input: TokenStream) -> TokenStream {
 
 /// Declares a kernel. See the documentation of [`curium-kernel`](https://docs.rs/curium-kernel).
 ///
-/// The first parameter is a `Thread` (code of each thread), a `Block` (code of a block of threads), a `Grid` (code of a
-/// cooperative grid) or a `Cluster` (code of a cluster of blocks). On the host, the macro also declares a struct with the
-/// name of the function, whose method `launch` launches the kernel.
+/// The first parameter is a `Thread` (code of each thread), a `Block` (code of a block of threads),
+/// a `Grid` (code of a cooperative grid) or a `Cluster` (code of a cluster of blocks). On the host,
+/// the macro also declares a struct with the name of the function, whose method `launch` launches
+/// the kernel.
 #[proc_macro_attribute]
 pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let function = parse_macro_input!(item as ItemFn);
@@ -74,12 +79,14 @@ pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
         .into()
 }
 
-/// Expands to inline PTX. See the documentation of [`curium-kernel`](https://docs.rs/curium-kernel).
+/// Expands to inline PTX. See the documentation of
+/// [`curium-kernel`](https://docs.rs/curium-kernel).
 ///
-/// `{0}`, `{1}`, … are the operands: first the outputs, then the inputs. A brace is written as `{{` or `}}`. An operand
-/// is `out(class) place`, `inout(class) place` or `in(class) value`, where the register class is `h`, `r`, `l`, `f` or `d`:
-/// 16, 32 or 64 bits, `f32` or `f64`. `f[4]` is an array of four registers, whose operand is the vector `{…}` of them. The
-/// option `pure` after the operands states that the result depends on the operands only, and `target(89)` that the
+/// `{0}`, `{1}`, … are the operands: first the outputs, then the inputs. A brace is written as `{{`
+/// or `}}`. An operand is `out(class) place`, `inout(class) place` or `in(class) value`, where the
+/// register class is `h`, `r`, `l`, `f` or `d`: 16, 32 or 64 bits, `f32` or `f64`. `f[4]` is an
+/// array of four registers, whose operand is the vector `{…}` of them. The option `pure` after the
+/// operands states that the result depends on the operands only, and `target(89)` that the
 /// instruction needs compute capability 8.9: the compiler of kernels refuses older targets.
 #[proc_macro]
 pub fn ptx(input: TokenStream) -> TokenStream {

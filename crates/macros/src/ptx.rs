@@ -1,7 +1,7 @@
 //! `ptx!`: inline PTX on stable Rust.
 //!
-//! The instruction is an extern function whose link name contains the template and the constraints of LLVM's inline
-//! assembly. The compiler of kernels replaces it.
+//! The instruction is an extern function whose link name contains the template and the constraints
+//! of LLVM's inline assembly. The compiler of kernels replaces it.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};

@@ -30,12 +30,13 @@ pub use self::shape::{ArrayFlags, ArrayKind, ArrayShape};
 pub use self::sparse::{SparseProperties, TileMapping, TileMemory};
 pub use self::texel::{ArrayFormat, Texel};
 
-/// A CUDA array: elements in device memory with an opaque layout. Kernels access it through [textures](crate::Texture)
-/// and [surfaces](crate::Surface); copies address it by coordinates.
+/// A CUDA array: elements in device memory with an opaque layout. Kernels access it through
+/// [textures](crate::Texture) and [surfaces](crate::Surface); copies address it by coordinates.
 ///
-/// Textures and surfaces share the array, so all operations take `&self`. Conflicting accesses on different streams are
-/// ordered on the device. If two threads enqueue conflicting work concurrently, the order of the two is unspecified.
-/// This is sound because every bit pattern is a valid element.
+/// Textures and surfaces share the array, so all operations take `&self`. Conflicting accesses on
+/// different streams are ordered on the device. If two threads enqueue conflicting work
+/// concurrently, the order of the two is unspecified. This is sound because every bit pattern is a
+/// valid element.
 pub struct Array<T> {
     handle: Arc<ArrayHandle>,
     shape: ArrayShape,
@@ -46,8 +47,8 @@ pub struct Array<T> {
     _elements: PhantomData<fn() -> T>,
 }
 
-/// The accesses to an array, or to all levels of a mipmapped array. Every write counts as a partial write, so
-/// concurrent threads need no lock.
+/// The accesses to an array, or to all levels of a mipmapped array. Every write counts as a partial
+/// write, so concurrent threads need no lock.
 pub(crate) struct Uses {
     stream: Stream,
     accesses: Accesses,
@@ -111,14 +112,15 @@ impl<T> Array<T> {
         self.len() == 0
     }
 
-    /// Returns the stream of the operations on this value: that of [`Array::on`], or else the one on which the array was created.
+    /// Returns the stream of the operations on this value: that of [`Array::on`], or else the one
+    /// on which the array was created.
     #[must_use]
     pub fn stream(&self) -> &Stream {
         &self.stream
     }
 
-    /// Returns another handle to the same array, whose operations use `stream`. A conflicting access on another stream is waited
-    /// for on the device.
+    /// Returns another handle to the same array, whose operations use `stream`. A conflicting
+    /// access on another stream is waited for on the device.
     ///
     /// Inside a [capture closure](curium_driver::Graph::capture), `stream` is the capture scope.
     #[must_use]
@@ -145,7 +147,8 @@ impl<T> Array<T> {
         self.handle.raw
     }
 
-    /// Returns the size and alignment of the memory to map, if the array was created with [`ArrayFlags::DEFERRED_MAPPING`].
+    /// Returns the size and alignment of the memory to map, if the array was created with
+    /// [`ArrayFlags::DEFERRED_MAPPING`].
     ///
     /// CUDA: `cuArrayGetMemoryRequirements`.
     ///
@@ -156,7 +159,8 @@ impl<T> Array<T> {
     pub fn memory_requirements(&self, device: &Device) -> Result<ArrayMemoryRequirements> {
         let mut raw = CUDA_ARRAY_MEMORY_REQUIREMENTS::default();
         let array = self.as_raw();
-        // SAFETY: `raw` is a valid pointer, the array is live, and the driver only reads the attributes of the device.
+        // SAFETY: `raw` is a valid pointer, the array is live, and the driver only reads the
+        // attributes of the device.
         unsafe {
             call!(
                 self.driver(),
@@ -169,7 +173,8 @@ impl<T> Array<T> {
         })
     }
 
-    /// Destroys the array, as [`Drop`] does, and returns any error. Waits on the host until all accesses have completed.
+    /// Destroys the array, as [`Drop`] does, and returns any error. Waits on the host until all
+    /// accesses have completed.
     ///
     /// CUDA: `cuArrayDestroy`.
     ///

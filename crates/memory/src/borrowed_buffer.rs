@@ -10,11 +10,11 @@ use crate::tracked::{Accessibility, Tracked};
 use crate::{size, wait};
 
 /// A buffer in device memory that other code owns, such as a [`Mapping`](crate::Mapping), an
-/// `IpcMemory` of `curium-interop`, or memory of a graphics API or another library. It is sliced, copied and passed to
-/// kernels like a [`DeviceBuffer`](crate::DeviceBuffer).
+/// `IpcMemory` of `curium-interop`, or memory of a graphics API or another library. It is sliced,
+/// copied and passed to kernels like a [`DeviceBuffer`](crate::DeviceBuffer).
 ///
-/// It keeps the owner of the memory alive. Dropping it waits on the host until all accesses have completed, and then
-/// drops the owner.
+/// It keeps the owner of the memory alive. Dropping it waits on the host until all accesses have
+/// completed, and then drops the owner.
 ///
 /// ```
 /// use curium_memory::{AddressRange, BorrowedBuffer, MemoryAccess, PhysicalMemory};
@@ -37,18 +37,19 @@ pub struct BorrowedBuffer<T, O: Send + 'static> {
 }
 
 impl<T, O: Send + 'static> BorrowedBuffer<T, O> {
-    /// Creates a buffer of the `len` elements at `pointer`, which `owner` keeps alive. `stream` is the buffer's stream.
+    /// Creates a buffer of the `len` elements at `pointer`, which `owner` keeps alive. `stream` is
+    /// the buffer's stream.
     ///
     /// # Safety
     ///
-    /// - `pointer` is the address of `len` elements of `T` in memory that the device of `stream` can read and write until `owner` is
-    ///   dropped, even if `owner` is moved.
+    /// - `pointer` is the address of `len` elements of `T` in memory that the device of `stream`
+    ///   can read and write until `owner` is dropped, even if `owner` is moved.
     /// - Other accesses to the memory are ordered with those through the buffer.
     ///
     /// # Errors
     ///
-    /// An argument error if `len` is 0 or too large, if the pointer is null or misaligned for `T`, or if the stream
-    /// belongs to a capture. On error, the owner is dropped.
+    /// An argument error if `len` is 0 or too large, if the pointer is null or misaligned for `T`,
+    /// or if the stream belongs to a capture. On error, the owner is dropped.
     pub unsafe fn new(
         stream: &Stream,
         pointer: DevicePointer<T>,

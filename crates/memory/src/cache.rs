@@ -1,9 +1,12 @@
-//! The algorithms of the caching allocator. They make no driver calls: addresses and streams are plain numbers.
+//! The algorithms of the caching allocator. They make no driver calls: addresses and streams are
+//! plain numbers.
 //!
-//! - A [`ThreadCache`] holds the free blocks of one thread and one stream, by [`SizeClass`]. An allocation pops a block
-//!   and a deallocation pushes one, without a lock that other threads contend for.
-//! - The [`CentralHeap`] is shared by all threads. It refills thread caches and receives their surplus. Its [`Heap`] coalesces free memory
-//!   into ranges. Memory is available to the stream that freed it, and to every stream once the work before the deallocation has completed.
+//! - A [`ThreadCache`] holds the free blocks of one thread and one stream, by [`SizeClass`]. An
+//!   allocation pops a block and a deallocation pushes one, without a lock that other threads
+//!   contend for.
+//! - The [`CentralHeap`] is shared by all threads. It refills thread caches and receives their
+//!   surplus. Its [`Heap`] coalesces free memory into ranges. Memory is available to the stream
+//!   that freed it, and to every stream once the work before the deallocation has completed.
 //!
 //! The caller passes the size of the memory that it frees. Memory in use therefore needs no record.
 

@@ -20,10 +20,11 @@ pub enum Compression {
     Lz4,
 }
 
-/// A batch of decompressions, which run on the device's decompression engine. Their order is unspecified.
+/// A batch of decompressions, which run on the device's decompression engine. Their order is
+/// unspecified.
 ///
-/// [`DeviceAttribute::MEM_DECOMPRESS_ALGORITHM_MASK`] reports the formats that a device supports. The memory must be
-/// allocated with the usage flag for decompression, as the driver's pools are.
+/// [`DeviceAttribute::MEM_DECOMPRESS_ALGORITHM_MASK`] reports the formats that a device supports.
+/// The memory must be allocated with the usage flag for decompression, as the driver's pools are.
 ///
 /// [`DeviceAttribute::MEM_DECOMPRESS_ALGORITHM_MASK`]: curium_driver::DeviceAttribute::MEM_DECOMPRESS_ALGORITHM_MASK
 #[must_use = "nothing is decompressed until the batch is enqueued"]
@@ -45,8 +46,8 @@ impl<'a> DecompressBatch<'a> {
         Self::default()
     }
 
-    /// Adds the decompression of `source` to `target`. The engine writes the number of decompressed bytes to the first
-    /// element of `written`.
+    /// Adds the decompression of `source` to `target`. The engine writes the number of decompressed
+    /// bytes to the first element of `written`.
     ///
     /// # Errors
     ///
@@ -101,7 +102,8 @@ impl<'a> DecompressBatch<'a> {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_NOT_SUPPORTED` if the device has no decompression engine; any error returned by the driver.
+    /// `CUDA_ERROR_NOT_SUPPORTED` if the device has no decompression engine; any error returned by
+    /// the driver.
     #[doc(alias = "cuMemBatchDecompressAsync")]
     pub fn enqueue(self, stream: &Stream) -> Result<()> {
         const OPERATION: &str = "DecompressBatch::enqueue";
@@ -119,8 +121,8 @@ impl<'a> DecompressBatch<'a> {
         let first = pieces.as_mut_ptr();
         let mut failed = usize::MAX;
         let failed_index = &raw mut failed;
-        // SAFETY: the array has `count` entries, all memory is live on this stream, which has waited for conflicting
-        // accesses, and `failed_index` is a valid pointer.
+        // SAFETY: the array has `count` entries, all memory is live on this stream, which has
+        // waited for conflicting accesses, and `failed_index` is a valid pointer.
         let result = unsafe {
             call!(
                 stream.driver(),

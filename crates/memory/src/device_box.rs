@@ -30,14 +30,16 @@ pub struct DeviceBox<T, R: Resource = StreamOrdered> {
 }
 
 impl<T> DeviceBox<T> {
-    /// Allocates a value on `stream` and copies `value` to it, like [`DeviceBuffer::from_slice`]: a value that is not
-    /// [small](crate::copy#small-copies) is waited for.
+    /// Allocates a value on `stream` and copies `value` to it, like [`DeviceBuffer::from_slice`]: a
+    /// value that is not [small](crate::copy#small-copies) is waited for.
     ///
-    /// CUDA: `cuMemAllocAsync`, `cuMemcpyHtoDAsync_v2`; `cuStreamSynchronize`, unless the value is small.
+    /// CUDA: `cuMemAllocAsync`, `cuMemcpyHtoDAsync_v2`; `cuStreamSynchronize`, unless the value is
+    /// small.
     ///
     /// # Errors
     ///
-    /// An argument error if `T` is zero-sized; `CUDA_ERROR_OUT_OF_MEMORY` with the free and the total memory.
+    /// An argument error if `T` is zero-sized; `CUDA_ERROR_OUT_OF_MEMORY` with the free and the
+    /// total memory.
     #[track_caller]
     pub fn new(stream: &Stream, value: T) -> Result<Self>
     where
@@ -94,7 +96,8 @@ impl<T, R: Resource> DeviceBox<T, R> {
         self.as_slice().get(0)
     }
 
-    /// Replaces the value. Waits until the copy has completed, unless it is [small](crate::copy#small-copies).
+    /// Replaces the value. Waits until the copy has completed, unless it is
+    /// [small](crate::copy#small-copies).
     ///
     /// CUDA: `cuMemcpyHtoDAsync_v2`; `cuStreamSynchronize`, unless the copy is small.
     ///

@@ -14,12 +14,13 @@ use crate::resource::{Resource, StreamOrdered};
 
 /// A stream-ordered buffer in device memory with a fixed number of elements.
 ///
-/// The buffer is allocated and freed on its own stream, and may be used on any stream: conflicting accesses on
-/// different streams are ordered on the device. It has at least one element.
+/// The buffer is allocated and freed on its own stream, and may be used on any stream: conflicting
+/// accesses on different streams are ordered on the device. It has at least one element.
 ///
 /// The memory comes from a [`Resource`]; the default is the device's current memory pool.
 ///
-/// Copies, fills and parts are methods of [`DeviceSlice`](crate::DeviceSlice), to which it dereferences.
+/// Copies, fills and parts are methods of [`DeviceSlice`](crate::DeviceSlice), to which it
+/// dereferences.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -48,8 +49,9 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         &self.resource
     }
 
-    /// Frees the buffer, as [`Drop`] does, and returns any error. The memory becomes available once every access on
-    /// every stream has completed. The host does not wait, unless the resource documents it.
+    /// Frees the buffer, as [`Drop`] does, and returns any error. The memory becomes available once
+    /// every access on every stream has completed. The host does not wait, unless the resource
+    /// documents it.
     ///
     /// CUDA: `cuMemFreeAsync`.
     ///
@@ -90,8 +92,8 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
             return self.leave();
         }
         let (stream, accesses) = self.parts.origin.stream_and_accesses();
-        // If the stream cannot wait for the accesses, the host waits. An error without a driver call means that the
-        // wait would invalidate a capture.
+        // If the stream cannot wait for the accesses, the host waits. An error without a driver
+        // call means that the wait would invalidate a capture.
         accesses.before_free(stream).or_else(|error| {
             if error.function().is_some() {
                 accesses.synchronize()
@@ -101,8 +103,8 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         })?;
         let pointer = self.parts.pointer.cast();
         let bytes = self.parts.byte_len();
-        // SAFETY: the memory is live and came from this resource with this size and alignment, its stream has waited
-        // for every access, and it is not used after this call.
+        // SAFETY: the memory is live and came from this resource with this size and alignment, its
+        // stream has waited for every access, and it is not used after this call.
         unsafe {
             self.resource
                 .deallocate(stream, pointer, bytes, Self::ALIGNMENT)

@@ -27,11 +27,11 @@ use crate::operand::Operand;
 use crate::size;
 use crate::tracked::Tracked;
 
-/// Elements in device-accessible memory, as `[T]` is in host memory: all kinds of buffers dereference to it, as `Vec<T>` does
-/// to `[T]`.
+/// Elements in device-accessible memory, as `[T]` is in host memory: all kinds of buffers
+/// dereference to it, as `Vec<T>` does to `[T]`.
 ///
-/// It is used behind references. `&DeviceSlice<T>` reads and `&mut DeviceSlice<T>` writes, and a reference to a
-/// [`DeviceBuffer`](crate::DeviceBuffer) or another buffer coerces to them.
+/// It is used behind references. `&DeviceSlice<T>` reads and `&mut DeviceSlice<T>` writes, and a
+/// reference to a [`DeviceBuffer`](crate::DeviceBuffer) or another buffer coerces to them.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -54,8 +54,9 @@ use crate::tracked::Tracked;
 ///
 /// # Streams
 ///
-/// Operations use the stream of the slice, which is that of the buffer. [`DeviceSlice::on`] and [`DeviceSlice::on_mut`] return
-/// a view of the same memory with another stream, such as a capture scope:
+/// Operations use the stream of the slice, which is that of the buffer. [`DeviceSlice::on`] and
+/// [`DeviceSlice::on_mut`] return a view of the same memory with another stream, such as a capture
+/// scope:
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -70,9 +71,10 @@ use crate::tracked::Tracked;
 ///
 /// # Parts
 ///
-/// A slice of a part is a [`DeviceView`] or a [`DeviceViewMut`], which dereference to `DeviceSlice`. It may be empty. An access
-/// through it counts as an access to the whole buffer: work on several streams is ordered even if the parts do not overlap. Use
-/// separate buffers for work that must run concurrently. Several threads may write parts of one buffer.
+/// A slice of a part is a [`DeviceView`] or a [`DeviceViewMut`], which dereference to
+/// `DeviceSlice`. It may be empty. An access through it counts as an access to the whole buffer:
+/// work on several streams is ordered even if the parts do not overlap. Use separate buffers for
+/// work that must run concurrently. Several threads may write parts of one buffer.
 #[repr(transparent)]
 pub struct DeviceSlice<T> {
     parts: Parts<T, dyn Origin>,
@@ -86,7 +88,8 @@ impl<T> DeviceSlice<T> {
         self.parts.len
     }
 
-    /// Returns `true` if there are no elements. A buffer has at least one, except for a [`DeviceVec`](crate::DeviceVec).
+    /// Returns `true` if there are no elements. A buffer has at least one, except for a
+    /// [`DeviceVec`](crate::DeviceVec).
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
@@ -107,7 +110,8 @@ impl<T> DeviceSlice<T> {
         self.parts.pointer
     }
 
-    /// Returns the stream of the operations on this slice: that of [`DeviceSlice::on`], or else [`DeviceSlice::owner_stream`].
+    /// Returns the stream of the operations on this slice: that of [`DeviceSlice::on`], or else
+    /// [`DeviceSlice::owner_stream`].
     #[must_use]
     #[inline]
     pub fn stream(&self) -> &Stream {
@@ -121,8 +125,8 @@ impl<T> DeviceSlice<T> {
         self.tracked().stream()
     }
 
-    /// Returns a view of the same memory whose operations use `stream`. A conflicting access on another stream is waited for
-    /// on the device.
+    /// Returns a view of the same memory whose operations use `stream`. A conflicting access on
+    /// another stream is waited for on the device.
     ///
     /// Inside a [capture closure](curium_driver::Graph::capture), `stream` is the capture scope.
     #[inline]
@@ -130,7 +134,8 @@ impl<T> DeviceSlice<T> {
         DeviceView::with_origin(self.as_pointer(), self.len(), self.origin().on(stream))
     }
 
-    /// Returns a mutable view of the same memory whose operations use `stream`, like [`DeviceSlice::on`].
+    /// Returns a mutable view of the same memory whose operations use `stream`, like
+    /// [`DeviceSlice::on`].
     #[inline]
     pub fn on_mut<'a>(&'a mut self, stream: &'a Stream) -> DeviceViewMut<'a, T> {
         DeviceViewMut::with_origin(self.as_pointer(), self.len(), self.origin().on(stream))
@@ -188,7 +193,8 @@ impl<T> DeviceSlice<T> {
         Ok(self.whole_part().halves(middle))
     }
 
-    /// Returns the first `middle` elements and the rest, as two views that different operations may write.
+    /// Returns the first `middle` elements and the rest, as two views that different operations may
+    /// write.
     ///
     /// ```
     /// # let device = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Device>()?;
@@ -279,8 +285,9 @@ impl<T> DeviceSlice<T> {
     pub(crate) fn from_parts<O: Owner>(parts: &Parts<T>) -> &Self {
         let parts: *const Parts<T, Owned<O>> = ptr::from_ref(parts).cast();
         let parts: *const Parts<T, dyn Origin> = parts;
-        // SAFETY: `Owned<O>` is a transparent `Tracked`, `Parts` is `repr(C)`, and `Self` is transparent, so that the memory
-        // is a `Self` with this vtable. The lifetime is that of the argument.
+        // SAFETY: `Owned<O>` is a transparent `Tracked`, `Parts` is `repr(C)`, and `Self` is
+        // transparent, so that the memory is a `Self` with this vtable. The lifetime is that of the
+        // argument.
         unsafe { &*(parts as *const Self) }
     }
 
@@ -289,9 +296,10 @@ impl<T> DeviceSlice<T> {
     pub(crate) fn from_parts_mut<O: Owner>(parts: &mut Parts<T>) -> &mut Self {
         let parts: *mut Parts<T, Owned<O>> = ptr::from_mut(parts).cast();
         let parts: *mut Parts<T, dyn Origin> = parts;
-        // SAFETY: the memory is a `Self` with this vtable: `Owned<O>` is a transparent `Tracked`, `Parts` is `repr(C)`, and
-        // `Self` is transparent. The borrow is that of the argument. Being unsized, a slice can be neither moved nor swapped,
-        // and no safe method of it changes the address, the length or the `Tracked`, which belong to the buffer.
+        // SAFETY: the memory is a `Self` with this vtable: `Owned<O>` is a transparent `Tracked`,
+        // `Parts` is `repr(C)`, and `Self` is transparent. The borrow is that of the argument.
+        // Being unsized, a slice can be neither moved nor swapped, and no safe method of it changes
+        // the address, the length or the `Tracked`, which belong to the buffer.
         unsafe { &mut *(parts as *mut Self) }
     }
 
@@ -299,7 +307,8 @@ impl<T> DeviceSlice<T> {
     #[inline]
     fn from_view(parts: &Parts<T, Borrowed>) -> &Self {
         let parts: *const Parts<T, dyn Origin> = parts;
-        // SAFETY: `Self` is a transparent `Parts<T, dyn Origin>`. The lifetime is that of the argument.
+        // SAFETY: `Self` is a transparent `Parts<T, dyn Origin>`. The lifetime is that of the
+        // argument.
         unsafe { &*(parts as *const Self) }
     }
 
@@ -307,7 +316,8 @@ impl<T> DeviceSlice<T> {
     #[inline]
     fn from_view_mut(parts: &mut Parts<T, Borrowed>) -> &mut Self {
         let parts: *mut Parts<T, dyn Origin> = parts;
-        // SAFETY: `Self` is a transparent `Parts<T, dyn Origin>`. The lifetime is that of the argument.
+        // SAFETY: `Self` is a transparent `Parts<T, dyn Origin>`. The lifetime is that of the
+        // argument.
         unsafe { &mut *(parts as *mut Self) }
     }
 }

@@ -17,14 +17,15 @@ use crate::tracked::{Accessibility, Tracked};
 use crate::transfer::{device, host};
 use crate::{DeviceSlice, DeviceViewMut, fill, size};
 
-/// A growable vector in device memory that never moves its elements: virtual addresses are reserved once for the
-/// maximum length, and physical memory is mapped as needed. A pointer to an element stays valid for as long as the
-/// element exists.
+/// A growable vector in device memory that never moves its elements: virtual addresses are reserved
+/// once for the maximum length, and physical memory is mapped as needed. A pointer to an element
+/// stays valid for as long as the element exists.
 ///
-/// The vector may be used on any stream; streams of other devices require [`DeviceVec::enable_access`]. Copies, fills and parts
-/// are methods of [`DeviceSlice`], to which it dereferences. Growing maps memory in units of the granularity (at least 2 MiB) and does not wait for the device.
-/// Releasing memory waits on the host until all accesses to the vector have completed: [`DeviceVec::shrink_to`],
-/// [`DeviceVec::shrink_to_fit`] and dropping do this.
+/// The vector may be used on any stream; streams of other devices require
+/// [`DeviceVec::enable_access`]. Copies, fills and parts are methods of [`DeviceSlice`], to which
+/// it dereferences. Growing maps memory in units of the granularity (at least 2 MiB) and does not
+/// wait for the device. Releasing memory waits on the host until all accesses to the vector have
+/// completed: [`DeviceVec::shrink_to`], [`DeviceVec::shrink_to_fit`] and dropping do this.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -43,28 +44,32 @@ pub struct DeviceVec<T> {
 }
 
 impl<T> DeviceVec<T> {
-    /// Creates an empty vector that can grow to the size of the device's memory. `stream` is the vector's stream.
+    /// Creates an empty vector that can grow to the size of the device's memory. `stream` is the
+    /// vector's stream.
     ///
     /// CUDA: `cuMemAddressReserve`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_NOT_SUPPORTED` if the device has no virtual memory management; an argument error for zero-sized elements.
+    /// `CUDA_ERROR_NOT_SUPPORTED` if the device has no virtual memory management; an argument error
+    /// for zero-sized elements.
     pub fn new(stream: &Stream) -> Result<Self> {
         size::bytes::<T>("DeviceVec::new", 1)?;
         let total = stream.context().device().total_memory()?;
         Self::with_max_len(stream, (total / size_of::<T>()).max(1))
     }
 
-    /// Creates an empty vector that can grow to at least `max_len` elements: the reserved range is a multiple of the
-    /// granularity of the device. Only virtual addresses are reserved. `stream` is the vector's stream.
+    /// Creates an empty vector that can grow to at least `max_len` elements: the reserved range is
+    /// a multiple of the granularity of the device. Only virtual addresses are reserved. `stream`
+    /// is the vector's stream.
     ///
     /// CUDA: `cuMemAddressReserve`.
     ///
     /// # Errors
     ///
-    /// An argument error if `max_len` is 0 or too large; `CUDA_ERROR_NOT_SUPPORTED` if the device has no virtual memory management;
-    /// `CUDA_ERROR_OUT_OF_MEMORY` if the address space is exhausted.
+    /// An argument error if `max_len` is 0 or too large; `CUDA_ERROR_NOT_SUPPORTED` if the device
+    /// has no virtual memory management; `CUDA_ERROR_OUT_OF_MEMORY` if the address space is
+    /// exhausted.
     #[doc(alias = "cuMemAddressReserve")]
     pub fn with_max_len(stream: &Stream, max_len: usize) -> Result<Self> {
         let bytes = size::bytes::<T>("DeviceVec::with_max_len", max_len)?;
@@ -78,8 +83,8 @@ impl<T> DeviceVec<T> {
         })
     }
 
-    /// Creates a vector with the elements of `source`. Waits until the copy has completed, unless it is
-    /// [small](crate::copy#small-copies).
+    /// Creates a vector with the elements of `source`. Waits until the copy has completed, unless
+    /// it is [small](crate::copy#small-copies).
     ///
     /// # Errors
     ///
@@ -93,10 +98,11 @@ impl<T> DeviceVec<T> {
         Ok(vector)
     }
 
-    /// Creates a vector with the same contents and maximum length on the same stream. Returns once the copy is
-    /// enqueued.
+    /// Creates a vector with the same contents and maximum length on the same stream. Returns once
+    /// the copy is enqueued.
     ///
-    /// CUDA: `cuMemAddressReserve`, `cuMemCreate`, `cuMemMap`, `cuMemSetAccess`, `cuMemcpyDtoDAsync_v2`.
+    /// CUDA: `cuMemAddressReserve`, `cuMemCreate`, `cuMemMap`, `cuMemSetAccess`,
+    /// `cuMemcpyDtoDAsync_v2`.
     ///
     /// # Errors
     ///
@@ -128,19 +134,21 @@ impl<T> DeviceVec<T> {
     ///
     /// # Errors
     ///
-    /// An argument error if [`DeviceVec::max_len`] would be exceeded; `CUDA_ERROR_OUT_OF_MEMORY`. On error, the vector
-    /// is unchanged.
+    /// An argument error if [`DeviceVec::max_len`] would be exceeded; `CUDA_ERROR_OUT_OF_MEMORY`.
+    /// On error, the vector is unchanged.
     pub fn reserve(&mut self, additional: usize) -> Result<()> {
         self.make_room("DeviceVec::reserve", additional).map(|_| ())
     }
 
-    /// Appends an element, like [`DeviceVec::extend_from_slice`]. Appending many elements at once is much faster.
+    /// Appends an element, like [`DeviceVec::extend_from_slice`]. Appending many elements at once
+    /// is much faster.
     ///
     /// CUDA: as for [`DeviceVec::extend_from_slice`].
     ///
     /// # Errors
     ///
-    /// As for [`DeviceVec::reserve`]; an argument error if the stream is being captured. On error, the vector is unchanged.
+    /// As for [`DeviceVec::reserve`]; an argument error if the stream is being captured. On error,
+    /// the vector is unchanged.
     pub fn push(&mut self, value: T) -> Result<()>
     where
         T: NoUninit,
@@ -148,7 +156,8 @@ impl<T> DeviceVec<T> {
         self.append("DeviceVec::push", &[value])
     }
 
-    /// Appends the elements of `source`. Waits until the copy has completed, unless it is [small](crate::copy#small-copies).
+    /// Appends the elements of `source`. Waits until the copy has completed, unless it is
+    /// [small](crate::copy#small-copies).
     ///
     /// CUDA: `cuMemcpyHtoDAsync_v2`; `cuStreamSynchronize`, unless the copy is small.
     ///
@@ -162,7 +171,8 @@ impl<T> DeviceVec<T> {
         self.append("DeviceVec::extend_from_slice", source)
     }
 
-    /// Appends the elements of `source`, which may be on another device. Returns once the copy is enqueued on this vector's stream.
+    /// Appends the elements of `source`, which may be on another device. Returns once the copy is
+    /// enqueued on this vector's stream.
     ///
     /// CUDA: `cuMemcpyDtoDAsync_v2`, `cuMemcpyPeerAsync`.
     ///
@@ -186,7 +196,8 @@ impl<T> DeviceVec<T> {
         Ok(())
     }
 
-    /// Appends `additional` elements with unspecified values and returns a view of them, to write them on any stream:
+    /// Appends `additional` elements with unspecified values and returns a view of them, to write
+    /// them on any stream:
     ///
     /// ```
     /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -215,7 +226,8 @@ impl<T> DeviceVec<T> {
         Ok(DeviceViewMut::new(added, additional, &self.parts.origin))
     }
 
-    /// Resizes the vector to `len` elements. New elements are set to `value`. When shrinking, the memory is kept.
+    /// Resizes the vector to `len` elements. New elements are set to `value`. When shrinking, the
+    /// memory is kept.
     ///
     /// Returns once the work is enqueued on this vector's stream.
     ///
@@ -248,7 +260,8 @@ impl<T> DeviceVec<T> {
         self.parts.len = 0;
     }
 
-    /// Releases unused memory. If there is any, waits on the host until all accesses to the vector have completed.
+    /// Releases unused memory. If there is any, waits on the host until all accesses to the vector
+    /// have completed.
     ///
     /// CUDA: `cuMemUnmap`, `cuMemRelease`.
     ///
@@ -259,15 +272,15 @@ impl<T> DeviceVec<T> {
         self.shrink_to(0)
     }
 
-    /// Releases unused memory beyond `min_capacity` elements, in the units in which it was mapped. If there is any,
-    /// waits on the host until all accesses to the vector have completed.
+    /// Releases unused memory beyond `min_capacity` elements, in the units in which it was mapped.
+    /// If there is any, waits on the host until all accesses to the vector have completed.
     ///
     /// CUDA: `cuMemUnmap`, `cuMemRelease`.
     ///
     /// # Errors
     ///
-    /// An error of earlier asynchronous work in the context; an argument error if a graph that can be launched uses the
-    /// vector. On error, the memory is kept.
+    /// An error of earlier asynchronous work in the context; an argument error if a graph that can
+    /// be launched uses the vector. On error, the memory is kept.
     pub fn shrink_to(&mut self, min_capacity: usize) -> Result<()> {
         let keep = self.len().max(min_capacity).saturating_mul(size_of::<T>());
         if self.segments.can_shrink_to(keep) {
@@ -281,15 +294,16 @@ impl<T> DeviceVec<T> {
         Ok(())
     }
 
-    /// Releases all memory and addresses, as [`Drop`] does, and returns any error. Waits on the host until all accesses
-    /// have completed. If graphs lease the vector, the last of them releases it instead.
+    /// Releases all memory and addresses, as [`Drop`] does, and returns any error. Waits on the
+    /// host until all accesses have completed. If graphs lease the vector, the last of them
+    /// releases it instead.
     ///
     /// CUDA: `cuMemUnmap`, `cuMemAddressFree`.
     ///
     /// # Errors
     ///
-    /// Returns the vector together with the error if the driver call fails. Memory at its end may already have been
-    /// released.
+    /// Returns the vector together with the error if the driver call fails. Memory at its end may
+    /// already have been released.
     #[doc(alias = "cuMemAddressFree")]
     #[expect(
         clippy::result_large_err,
@@ -322,8 +336,8 @@ impl<T> DeviceVec<T> {
         Ok(len)
     }
 
-    /// Makes room like [`DeviceVec::make_room`], for elements that are written on the vector's stream. A graph cannot write
-    /// them, because they exist before it is launched.
+    /// Makes room like [`DeviceVec::make_room`], for elements that are written on the vector's
+    /// stream. A graph cannot write them, because they exist before it is launched.
     fn make_room_to_write(&mut self, operation: &'static str, additional: usize) -> Result<usize> {
         self.stream().check_enqueue(operation, GROW_BEFORE)?;
         self.make_room(operation, additional)

@@ -5,19 +5,21 @@ use std::os::fd::{FromRawFd, OwnedFd};
 use curium_driver::sys::CUmemRangeHandleType;
 use curium_driver::{Context, DevicePointer, Error, Result, call};
 
-/// Exports `bytes` bytes of device memory at `pointer` as a Linux dma-buf, which network adapters and storage devices
-/// can import. The address and the size must be multiples of the host's page size, and mapped memory must be exported
-/// as a whole.
+/// Exports `bytes` bytes of device memory at `pointer` as a Linux dma-buf, which network adapters
+/// and storage devices can import. The address and the size must be multiples of the host's page
+/// size, and mapped memory must be exported as a whole.
 ///
-/// The memory must outlive the descriptor and every import of it. Accesses by other devices are not ordered with CUDA
-/// work: synchronize before they start, and wait for them before enqueuing new work.
+/// The memory must outlive the descriptor and every import of it. Accesses by other devices are not
+/// ordered with CUDA work: synchronize before they start, and wait for them before enqueuing new
+/// work.
 ///
 /// CUDA: `cuMemGetHandleForAddressRange`. Requires a driver for CUDA 11.7.
 ///
 /// # Errors
 ///
-/// An argument error if `bytes` is 0; `CUDA_ERROR_NOT_SUPPORTED` if the device attribute `DMA_BUF_SUPPORTED` is 0;
-/// `CUDA_ERROR_INVALID_VALUE` if the range is misaligned or not device memory.
+/// An argument error if `bytes` is 0; `CUDA_ERROR_NOT_SUPPORTED` if the device attribute
+/// `DMA_BUF_SUPPORTED` is 0; `CUDA_ERROR_INVALID_VALUE` if the range is misaligned or not device
+/// memory.
 #[doc(alias = "cuMemGetHandleForAddressRange")]
 pub fn export_dma_buf<T>(
     context: &Context,
@@ -32,8 +34,8 @@ pub fn export_dma_buf<T>(
     let output = (&raw mut descriptor).cast();
     let address = pointer.as_raw();
     let result = context.entered(|driver| {
-        // SAFETY: for this handle type the driver writes an `int`, for which `descriptor` has room. The driver
-        // validates the range, and a context is current.
+        // SAFETY: for this handle type the driver writes an `int`, for which `descriptor` has room.
+        // The driver validates the range, and a context is current.
         unsafe {
             call!(
                 driver,

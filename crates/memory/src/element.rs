@@ -1,7 +1,8 @@
 //! The element types of memory, by what may be done with them.
 //!
-//! The traits are those of [`bytemuck`], under the same names. They exist for the message of the compiler, which names the derive macro: the
-//! message of a foreign trait cannot be chosen. Each is implemented exactly for the types that implement the trait of `bytemuck`.
+//! The traits are those of [`bytemuck`], under the same names. They exist for the message of the
+//! compiler, which names the derive macro: the message of a foreign trait cannot be chosen. Each is
+//! implemented exactly for the types that implement the trait of `bytemuck`.
 
 /// A type without padding or uninitialized bytes, which can be copied to a device.
 ///
@@ -17,7 +18,8 @@ pub trait NoUninit: bytemuck::NoUninit {}
 #[diagnostic::do_not_recommend]
 impl<T: bytemuck::NoUninit> NoUninit for T {}
 
-/// A type that is valid for every bit pattern, which can be copied from a device: a kernel may write any bytes.
+/// A type that is valid for every bit pattern, which can be copied from a device: a kernel may
+/// write any bytes.
 ///
 /// Implemented for every type that implements [`bytemuck::AnyBitPattern`], and for no other.
 #[diagnostic::on_unimplemented(

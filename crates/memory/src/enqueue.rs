@@ -1,4 +1,5 @@
-//! Enqueues copies between host and device memory, and other work on memory that may span several mappings.
+//! Enqueues copies between host and device memory, and other work on memory that may span several
+//! mappings.
 
 use std::ffi::c_void;
 
@@ -10,8 +11,8 @@ use curium_driver::{Result, call};
 ///
 /// # Safety
 ///
-/// Both operands have `bytes` bytes, the device operand is live in the order of the stream, and the host operand is not
-/// written before the copy has completed.
+/// Both operands have `bytes` bytes, the device operand is live in the order of the stream, and the
+/// host operand is not written before the copy has completed.
 pub(crate) unsafe fn to_device(
     operation: &Operation<'_>,
     to: CUdeviceptr,
@@ -33,8 +34,8 @@ pub(crate) unsafe fn to_device(
 ///
 /// # Safety
 ///
-/// Both operands have `bytes` bytes, the device operand is live in the order of the stream, and the host operand is not
-/// accessed before the copy has completed.
+/// Both operands have `bytes` bytes, the device operand is live in the order of the stream, and the
+/// host operand is not accessed before the copy has completed.
 pub(crate) unsafe fn to_host(
     operation: &Operation<'_>,
     to: *mut c_void,
@@ -52,8 +53,9 @@ pub(crate) unsafe fn to_host(
     })
 }
 
-/// Calls `enqueue` to enqueue a copy or a fill. Drivers reject ranges that span several mappings as invalid values if no
-/// context is current, so a failed call is repeated with the stream's context current.
+/// Calls `enqueue` to enqueue a copy or a fill. Drivers reject ranges that span several mappings as
+/// invalid values if no context is current, so a failed call is repeated with the stream's context
+/// current.
 pub(crate) fn spanning(operation: &Operation<'_>, enqueue: impl Fn() -> Result<()>) -> Result<()> {
     let result = enqueue();
     match &result {

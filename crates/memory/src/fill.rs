@@ -94,7 +94,8 @@ fn enqueue(
     Ok(())
 }
 
-/// Returns the value as words of the largest size that divides every address. `addresses` is the union of their bits.
+/// Returns the value as words of the largest size that divides every address. `addresses` is the
+/// union of their bits.
 fn words(value: &[u8], addresses: u64) -> Vec<Word> {
     if value.len().is_multiple_of(4) && addresses.is_multiple_of(4) {
         value
@@ -126,13 +127,14 @@ fn line(operation: &Operation<'_>, at: CUdeviceptr, word: Word, count: usize) ->
     let driver = operation.driver();
     let raw = operation.raw_stream();
     enqueue::spanning(operation, || match word {
-        // SAFETY: the words are in memory that is live on this stream, which has waited for conflicting accesses.
+        // SAFETY: the words are in memory that is live on this stream, which has waited for
+        // conflicting accesses.
         Word::Byte(value) => unsafe { call!(driver, cuMemsetD8Async(at, value, count, raw)) },
-        // SAFETY: the words are in memory that is live on this stream, which has waited for conflicting accesses, and
-        // the address is a multiple of 2.
+        // SAFETY: the words are in memory that is live on this stream, which has waited for
+        // conflicting accesses, and the address is a multiple of 2.
         Word::Half(value) => unsafe { call!(driver, cuMemsetD16Async(at, value, count, raw)) },
-        // SAFETY: the words are in memory that is live on this stream, which has waited for conflicting accesses, and
-        // the address is a multiple of 4.
+        // SAFETY: the words are in memory that is live on this stream, which has waited for
+        // conflicting accesses, and the address is a multiple of 4.
         Word::Full(value) => unsafe { call!(driver, cuMemsetD32Async(at, value, count, raw)) },
     })
 }
@@ -147,23 +149,24 @@ fn block(operation: &Operation<'_>, at: CUdeviceptr, word: Word, rows: Rows) -> 
         height,
     } = rows;
     enqueue::spanning(operation, || match word {
-        // SAFETY: the words are in memory that is live on this stream, which has waited for conflicting accesses.
+        // SAFETY: the words are in memory that is live on this stream, which has waited for
+        // conflicting accesses.
         Word::Byte(value) => unsafe {
             call!(
                 driver,
                 cuMemsetD2D8Async(at, pitch, value, width, height, raw)
             )
         },
-        // SAFETY: the words are in memory that is live on this stream, which has waited for conflicting accesses, and
-        // the address and the pitch are multiples of 2.
+        // SAFETY: the words are in memory that is live on this stream, which has waited for
+        // conflicting accesses, and the address and the pitch are multiples of 2.
         Word::Half(value) => unsafe {
             call!(
                 driver,
                 cuMemsetD2D16Async(at, pitch, value, width, height, raw)
             )
         },
-        // SAFETY: the words are in memory that is live on this stream, which has waited for conflicting accesses, and
-        // the address and the pitch are multiples of 4.
+        // SAFETY: the words are in memory that is live on this stream, which has waited for
+        // conflicting accesses, and the address and the pitch are multiples of 4.
         Word::Full(value) => unsafe {
             call!(
                 driver,

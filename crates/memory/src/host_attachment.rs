@@ -34,7 +34,8 @@ impl Drop for HostAttachment<'_> {
     }
 }
 
-/// Attaches the managed allocation at `pointer`. This counts as a write: later accesses on other streams wait for it.
+/// Attaches the managed allocation at `pointer`. This counts as a write: later accesses on other
+/// streams wait for it.
 pub(crate) fn attach(
     name: &'static str,
     tracked: &Tracked,
@@ -44,8 +45,9 @@ pub(crate) fn attach(
 ) -> Result<()> {
     let mut operation = stream.enqueue_uncaptured(name)?;
     tracked.before_write(&mut operation)?;
-    // SAFETY: the address is that of a whole live allocation of managed memory. The caller of `UnifiedBuffer::attach`
-    // guarantees which code accesses it; a `HostAttachment` borrows its buffer exclusively.
+    // SAFETY: the address is that of a whole live allocation of managed memory. The caller of
+    // `UnifiedBuffer::attach` guarantees which code accesses it; a `HostAttachment` borrows its
+    // buffer exclusively.
     unsafe { stream.attach_managed(pointer, 0, mode) }?;
     tracked.after_partial_write(&mut operation);
     Ok(())

@@ -7,7 +7,8 @@ use curium_driver::hazard::HostAccess;
 
 use crate::host_attachment::HostAttachment;
 
-/// A view of elements for the host to read. While it exists, launching a graph that writes them is an error.
+/// A view of elements for the host to read. While it exists, launching a graph that writes them is
+/// an error.
 ///
 /// Returned by [`MappedBuffer::host_view`](crate::MappedBuffer::host_view) and
 /// [`UnifiedBuffer::host_view`](crate::UnifiedBuffer::host_view).
@@ -17,8 +18,8 @@ pub struct HostView<'a, T> {
     _access: HostAccess,
 }
 
-/// A view of elements for the host to read and write. While it exists, launching a graph that accesses them is an
-/// error.
+/// A view of elements for the host to read and write. While it exists, launching a graph that
+/// accesses them is an error.
 ///
 /// Returned by [`MappedBuffer::host_view_mut`](crate::MappedBuffer::host_view_mut) and
 /// [`UnifiedBuffer::host_view_mut`](crate::UnifiedBuffer::host_view_mut).

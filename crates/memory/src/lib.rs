@@ -16,47 +16,52 @@
 //! | Textures, surfaces and tensor maps | [`Texture`], [`Surface`], [`TensorMap`] |
 //! | Build a crate on this one | [`extend`] |
 //!
-//! As `Vec<T>` dereferences to `[T]`, all buffers of elements dereference to [`DeviceSlice`], which has the copies, fills and parts. Only
-//! [`PitchedBuffer`], which has rows, does not.
-//! Functions take `&DeviceSlice<T>` to read and `&mut DeviceSlice<T>` to write. Operations use the stream of the buffer;
-//! `buffer.on(&stream)` and `buffer.on_mut(&stream)` choose another one.
+//! As `Vec<T>` dereferences to `[T]`, all buffers of elements dereference to [`DeviceSlice`], which
+//! has the copies, fills and parts. Only [`PitchedBuffer`], which has rows, does not. Functions
+//! take `&DeviceSlice<T>` to read and `&mut DeviceSlice<T>` to write. Operations use the stream of
+//! the buffer; `buffer.on(&stream)` and `buffer.on_mut(&stream)` choose another one.
 //!
-//! Buffers [track their accesses](curium_driver::hazard) across streams, so safe code may use a buffer on any stream.
-//! An access on the buffer's own stream costs no driver call, and reads on different streams run concurrently. Writes,
-//! and the deallocation, wait for conflicting accesses on the device, not on the host.
+//! Buffers [track their accesses](curium_driver::hazard) across streams, so safe code may use a
+//! buffer on any stream. An access on the buffer's own stream costs no driver call, and reads on
+//! different streams run concurrently. Writes, and the deallocation, wait for conflicting accesses
+//! on the device, not on the host.
 //!
 //! # The book
 //!
-//! The chapters of the book are in the folder `docs/book/src` of the repository: `memory.md` compares the kinds of memory and
-//! the platforms, `waits.md` explains the waits that hazard tracking inserts.
+//! The chapters of the book are in the folder `docs/book/src` of the repository: `memory.md`
+//! compares the kinds of memory and the platforms, `waits.md` explains the waits that hazard
+//! tracking inserts.
 //!
 //! # Element types
 //!
-//! Lengths are in elements; sizes are in bytes and have `bytes` in their name. The bounds are `bytemuck`'s traits, under the same names
-//! (the crate is re-exported as [`bytemuck`]):
+//! Lengths are in elements; sizes are in bytes and have `bytes` in their name. The bounds are
+//! `bytemuck`'s traits, under the same names (the crate is re-exported as [`bytemuck`]):
 //!
 //! - [`NoUninit`] for copies to the device: types without padding;
-//! - [`AnyBitPattern`] for copies to the host, host views and uninitialized buffers: types that are valid for every bit pattern, because a
-//!   kernel may write any bytes;
+//! - [`AnyBitPattern`] for copies to the host, host views and uninitialized buffers: types that are
+//!   valid for every bit pattern, because a kernel may write any bytes;
 //! - [`Zeroable`] for zeroed buffers.
 //!
-//! `bool`, `char`, enums and `NonZero` are not valid for every bit pattern. Such elements can be copied to the device,
-//! but not back. Read them as integers ([`DeviceSlice::cast`]) and convert them with `bytemuck::checked`, which reports
-//! invalid values.
+//! `bool`, `char`, enums and `NonZero` are not valid for every bit pattern. Such elements can be
+//! copied to the device, but not back. Read them as integers ([`DeviceSlice::cast`]) and convert
+//! them with `bytemuck::checked`, which reports invalid values.
 //!
 //! # Constructors
 //!
-//! Arguments have a fixed order: the stream or the context, then the length or the contents, then flags and options. A
-//! constructor with the suffix `_in` takes a [`Resource`] as its last argument, similar to `Vec::new_in` in `std`.
+//! Arguments have a fixed order: the stream or the context, then the length or the contents, then
+//! flags and options. A constructor with the suffix `_in` takes a [`Resource`] as its last
+//! argument, similar to `Vec::new_in` in `std`.
 //!
 //! # Other crates
 //!
-//! Memory of Vulkan and other graphics APIs, and memory of other processes, are in the crate `curium-interop`. Logs and replays of
-//! allocations, and memory snapshots for viewers, are in the crate `curium-diagnostics`.
+//! Memory of Vulkan and other graphics APIs, and memory of other processes, are in the crate
+//! `curium-interop`. Logs and replays of allocations, and memory snapshots for viewers, are in the
+//! crate `curium-diagnostics`.
 //!
 //! # Features
 //!
-//! - `half`, which is off by default: `half::f16` and `half::bf16` in buffers, arrays and textures, and as kernel parameters.
+//! - `half`, which is off by default: `half::f16` and `half::bf16` in buffers, arrays and textures,
+//!   and as kernel parameters.
 //!
 //! # Example
 //!
@@ -185,7 +190,8 @@ pub use self::unified_buffer::{MemoryAdvice, RangeAttributes, UnifiedBuffer};
 pub use self::virtual_memory::{AddressRange, Mapping, PhysicalMemory};
 
 pub mod c_resource {
-    //! Resources across a C interface: exports a [`Resource`](crate::Resource) to C, or wraps one that C implements.
+    //! Resources across a C interface: exports a [`Resource`](crate::Resource) to C, or wraps one
+    //! that C implements.
 
     pub use crate::resource::table::{
         AllocateFunction, DeallocateFunction, ExternalResource, ResourceTable,

@@ -7,11 +7,13 @@ use curium_driver::{Argument, DevicePointer, Result, Stream};
 
 use crate::DeviceBuffer;
 
-/// Device memory that a handle of a CUDA library uses on its own account: a workspace that was passed to the library, or memory that the
-/// library allocates itself and does not expose, such as the state of a random number generator.
+/// Device memory that a handle of a CUDA library uses on its own account: a workspace that was
+/// passed to the library, or memory that the library allocates itself and does not expose, such as
+/// the state of a random number generator.
 ///
-/// Every operation of the handle may write all of it. The operation binds it like an operand, so operations of the handle on other streams
-/// wait, and a graph that captures one leases the memory: its launches are ordered with the other operations of the handle.
+/// Every operation of the handle may write all of it. The operation binds it like an operand, so
+/// operations of the handle on other streams wait, and a graph that captures one leases the memory:
+/// its launches are ordered with the other operations of the handle.
 #[derive(Debug)]
 pub struct LibraryMemory(Memory);
 
@@ -33,7 +35,8 @@ impl LibraryMemory {
         Ok(Self(Memory::Buffer(DeviceBuffer::uninit(stream, bytes)?)))
     }
 
-    /// Creates the tracking of memory that the library allocates itself. The handle first uses it on `stream`.
+    /// Creates the tracking of memory that the library allocates itself. The handle first uses it
+    /// on `stream`.
     ///
     /// The library frees the memory when the handle is destroyed: a graph must keep the handle
     /// ([`Operation::keep`](curium_driver::hazard::Operation::keep)).
@@ -64,12 +67,13 @@ impl LibraryMemory {
     ///
     /// # Safety
     ///
-    /// If an operation is enqueued, [`LibraryMemory::launched`] is called before the handle is used for anything else.
+    /// If an operation is enqueued, [`LibraryMemory::launched`] is called before the handle is used
+    /// for anything else.
     ///
     /// # Errors
     ///
-    /// The error of a wait: an argument error if the memory belongs to a capture that the operation's stream is not part of. The operation must
-    /// not be enqueued then.
+    /// The error of a wait: an argument error if the memory belongs to a capture that the
+    /// operation's stream is not part of. The operation must not be enqueued then.
     #[inline]
     pub unsafe fn bind(&mut self, operation: &mut Operation<'_>) -> Result<()> {
         match &mut self.0 {

@@ -43,8 +43,8 @@ impl MemoryLocation {
     /// Converts a raw CUDA value.
     #[must_use]
     pub fn from_raw(raw: &CUmemLocation) -> Self {
-        // SAFETY: the first member of the union is an integer that covers all of its bytes, which the driver or
-        // `Default` has initialized.
+        // SAFETY: the first member of the union is an integer that covers all of its bytes, which
+        // the driver or `Default` has initialized.
         let id = unsafe { raw.__bindgen_anon_1.id };
         match raw.type_ {
             CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE => Self::Device(id),

@@ -11,12 +11,12 @@ use crate::device_slice::{Parts, slice_owner};
 use crate::tracked::{Accessibility, Tracked};
 use crate::{HostView, HostViewMut, PinnedBuffer, PinnedFlags, wait};
 
-/// A buffer in mapped (zero-copy) pinned host memory with a fixed number of elements. Kernels on every device access it
-/// in place, over PCIe or NVLink.
+/// A buffer in mapped (zero-copy) pinned host memory with a fixed number of elements. Kernels on
+/// every device access it in place, over PCIe or NVLink.
 ///
 /// Kernels accept it like a [`DeviceBuffer`](crate::DeviceBuffer). The host accesses it through
-/// [`MappedBuffer::host_view`] and [`MappedBuffer::host_view_mut`], which wait for conflicting work. While a view
-/// exists, no conflicting work can start.
+/// [`MappedBuffer::host_view`] and [`MappedBuffer::host_view_mut`], which wait for conflicting
+/// work. While a view exists, no conflicting work can start.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -136,7 +136,8 @@ impl<T> MappedBuffer<T> {
         let host = memory.as_mut_ptr();
         let pointer = stream.context().entered(|driver| {
             let mut raw: CUdeviceptr = 0;
-            // SAFETY: `raw` is a valid pointer, the memory is live and mapped, and the context is current.
+            // SAFETY: `raw` is a valid pointer, the memory is live and mapped, and the context is
+            // current.
             unsafe { call!(driver, cuMemHostGetDevicePointer_v2(&raw mut raw, host.cast(), 0) creates raw) }?;
             Ok(DevicePointer::from_raw(raw))
         })?;
@@ -175,7 +176,8 @@ impl<T> Drop for MappedBuffer<T> {
         let bytes = self.memory.byte_len() as u64;
         wait::free_or_leak(&driver, bytes, || {
             self.parts.origin.wait_for_uses()?;
-            // SAFETY: this value is being dropped, and after this success the field is not used again.
+            // SAFETY: this value is being dropped, and after this success the field is not used
+            // again.
             unsafe { ManuallyDrop::drop(&mut self.memory) };
             Ok(())
         });

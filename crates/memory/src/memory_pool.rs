@@ -18,11 +18,11 @@ pub use self::sharing::{PoolMemory, PoolPointerHandle};
 pub use self::statistics::PoolStatistics;
 use crate::{MemoryAccess, MemoryLocation};
 
-/// A memory pool of the driver, for stream-ordered allocation. It is a [`Resource`](crate::Resource), so buffers can be
-/// allocated from it.
+/// A memory pool of the driver, for stream-ordered allocation. It is a
+/// [`Resource`](crate::Resource), so buffers can be allocated from it.
 ///
-/// Clones are cheap and refer to the same pool. The driver keeps a dropped pool until all memory allocated from it is
-/// freed.
+/// Clones are cheap and refer to the same pool. The driver keeps a dropped pool until all memory
+/// allocated from it is freed.
 #[derive(Clone)]
 pub struct MemoryPool {
     shared: Arc<Shared>,
@@ -54,13 +54,13 @@ impl MemoryPool {
 
     /// Creates a pool with options.
     ///
-    /// CUDA: `cuMemPoolCreate`, `cuMemPoolSetAttribute`. Host pools require a driver for CUDA 12.2, managed pools one
-    /// for CUDA 13.0.
+    /// CUDA: `cuMemPoolCreate`, `cuMemPoolSetAttribute`. Host pools require a driver for CUDA 12.2,
+    /// managed pools one for CUDA 13.0.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_NOT_SUPPORTED` or `CUDA_ERROR_INVALID_VALUE` for locations and handle types that the driver or the system does not
-    /// support.
+    /// `CUDA_ERROR_NOT_SUPPORTED` or `CUDA_ERROR_INVALID_VALUE` for locations and handle types that
+    /// the driver or the system does not support.
     #[doc(alias = "cuMemPoolCreate")]
     #[doc(alias = "cudaMemPoolCreate")]
     pub fn with_options(driver: &Driver, options: &PoolOptions) -> Result<Self> {
@@ -92,7 +92,8 @@ impl MemoryPool {
         })
     }
 
-    /// Returns the current pool of `device`, from which [`StreamOrdered`](crate::StreamOrdered) memory comes.
+    /// Returns the current pool of `device`, from which [`StreamOrdered`](crate::StreamOrdered)
+    /// memory comes.
     ///
     /// CUDA: `cuDeviceGetMemPool`.
     ///
@@ -108,8 +109,9 @@ impl MemoryPool {
         })
     }
 
-    /// Makes this pool the current pool of `device` for the whole process; [`StreamOrdered`](crate::StreamOrdered)
-    /// memory is allocated from it. When the pool is destroyed, the device returns to its default pool.
+    /// Makes this pool the current pool of `device` for the whole process;
+    /// [`StreamOrdered`](crate::StreamOrdered) memory is allocated from it. When the pool is
+    /// destroyed, the device returns to its default pool.
     ///
     /// CUDA: `cuDeviceSetMemPool`.
     ///
@@ -130,7 +132,8 @@ impl MemoryPool {
         }
     }
 
-    /// Returns the default pool of a location and kind. `None` selects managed memory without a preferred location.
+    /// Returns the default pool of a location and kind. `None` selects managed memory without a
+    /// preferred location.
     ///
     /// CUDA: `cuMemGetDefaultMemPool`. Requires a driver for CUDA 13.0.
     ///
@@ -229,8 +232,8 @@ impl MemoryPool {
         &self.shared.driver
     }
 
-    /// Releases unused memory to the system until the pool holds at most `keep_bytes` bytes, including used memory.
-    /// Memory whose free is still pending is kept.
+    /// Releases unused memory to the system until the pool holds at most `keep_bytes` bytes,
+    /// including used memory. Memory whose free is still pending is kept.
     ///
     /// CUDA: `cuMemPoolTrimTo`.
     ///
@@ -244,14 +247,16 @@ impl MemoryPool {
         unsafe { call!(self.driver(), cuMemPoolTrimTo(self.as_raw(), keep_bytes)) }
     }
 
-    /// Sets the access rights of a device to the memory of the pool, including memory that is already allocated. The pool's own device
-    /// always has read and write access. Peer access between contexts does not apply to pools.
+    /// Sets the access rights of a device to the memory of the pool, including memory that is
+    /// already allocated. The pool's own device always has read and write access. Peer access
+    /// between contexts does not apply to pools.
     ///
     /// CUDA: `cuMemPoolSetAccess`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_DEVICE` or `CUDA_ERROR_INVALID_VALUE` if the device cannot access the pool's device.
+    /// `CUDA_ERROR_INVALID_DEVICE` or `CUDA_ERROR_INVALID_VALUE` if the device cannot access the
+    /// pool's device.
     #[doc(alias = "cuMemPoolSetAccess")]
     #[doc(alias = "cudaMemPoolSetAccess")]
     pub fn set_access(
@@ -280,7 +285,8 @@ impl MemoryPool {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_DEVICE` or `CUDA_ERROR_INVALID_VALUE` for a location that does not exist.
+    /// `CUDA_ERROR_INVALID_DEVICE` or `CUDA_ERROR_INVALID_VALUE` for a location that does not
+    /// exist.
     #[doc(alias = "cuMemPoolGetAccess")]
     #[doc(alias = "cudaMemPoolGetAccess")]
     pub fn access(&self, location: impl Into<MemoryLocation>) -> Result<MemoryAccess> {
@@ -300,7 +306,8 @@ impl MemoryPool {
         Ok(MemoryAccess::from_raw(flags))
     }
 
-    /// Destroys the pool, as [`Drop`] does, and returns any error. Memory that was allocated from it stays valid.
+    /// Destroys the pool, as [`Drop`] does, and returns any error. Memory that was allocated from
+    /// it stays valid.
     ///
     /// CUDA: `cuMemPoolDestroy`, unless the pool is borrowed.
     ///

@@ -22,19 +22,21 @@ pub struct MulticastOptions {
     pub handle_types: MemoryHandleTypes,
 }
 
-/// A multicast object: a write goes to the memory of several devices, and a read can reduce over them.
-/// [Add](MulticastObject::add_device) the devices first, then [bind](MulticastObject::bind) memory of each device.
-/// Kernels access the object through a mapping of [its memory](MulticastObject::as_memory).
+/// A multicast object: a write goes to the memory of several devices, and a read can reduce over
+/// them. [Add](MulticastObject::add_device) the devices first, then [bind](MulticastObject::bind)
+/// memory of each device. Kernels access the object through a mapping of
+/// [its memory](MulticastObject::as_memory).
 ///
-/// Requires devices connected by NVSwitch and a driver for CUDA 12.1. Otherwise creating an object is an error.
+/// Requires devices connected by NVSwitch and a driver for CUDA 12.1. Otherwise creating an object
+/// is an error.
 #[derive(Clone)]
 pub struct MulticastObject {
     /// The driver manages objects and memory alike: the same calls retain, map and export both.
     memory: PhysicalMemory,
 }
 
-/// Memory of one device, bound to a multicast object until this value is dropped. Dropping it does not wait: work that
-/// still uses the object then fails, and the context is lost.
+/// Memory of one device, bound to a multicast object until this value is dropped. Dropping it does
+/// not wait: work that still uses the object then fails, and the context is lost.
 pub struct MulticastBinding {
     object: MulticastObject,
     device: Device,
@@ -105,7 +107,8 @@ impl MulticastObject {
     ///
     /// # Errors
     ///
-    /// An argument error for 0 devices or 0 bytes; `CUDA_ERROR_NOT_SUPPORTED` without multicast support, as on the simulator.
+    /// An argument error for 0 devices or 0 bytes; `CUDA_ERROR_NOT_SUPPORTED` without multicast
+    /// support, as on the simulator.
     #[doc(alias = "cuMulticastCreate")]
     pub fn new(driver: &Driver, options: &MulticastOptions) -> Result<Self> {
         let devices = options.devices;
@@ -132,8 +135,8 @@ impl MulticastObject {
         Self { memory }
     }
 
-    /// Returns the object as memory that can be [mapped](crate::AddressRange::map) and exported. Writes to the mapping
-    /// go to all bound memory.
+    /// Returns the object as memory that can be [mapped](crate::AddressRange::map) and exported.
+    /// Writes to the mapping go to all bound memory.
     #[must_use]
     pub const fn as_memory(&self) -> &PhysicalMemory {
         &self.memory
@@ -165,8 +168,8 @@ impl MulticastObject {
     ///
     /// # Errors
     ///
-    /// An argument error if the memory does not fit at `offset`, or for a device or memory of another driver; any error
-    /// returned by the driver.
+    /// An argument error if the memory does not fit at `offset`, or for a device or memory of
+    /// another driver; any error returned by the driver.
     #[doc(alias = "cuMulticastBindMem")]
     pub fn bind(
         &self,
@@ -236,7 +239,8 @@ impl MulticastObject {
     ///
     /// # Errors
     ///
-    /// Returns the object together with the error if clones, bindings or mappings of it exist or the driver fails.
+    /// Returns the object together with the error if clones, bindings or mappings of it exist or
+    /// the driver fails.
     pub fn close(self) -> Result<(), Returned<Self>> {
         self.memory
             .close()

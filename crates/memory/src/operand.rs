@@ -28,14 +28,15 @@ impl Operand<'_> {
         self.tracked.reach().is_everywhere()
     }
 
-    /// Returns `true` if both operands are on the same device, or if one of them is accessible to every device.
+    /// Returns `true` if both operands are on the same device, or if one of them is accessible to
+    /// every device.
     pub(crate) fn is_near(&self, other: &Operand<'_>) -> bool {
         let is_same_device = self.stream().device().as_raw() == other.stream().device().as_raw();
         is_same_device || self.is_everywhere() || other.is_everywhere()
     }
 
-    /// Returns `true` if a batch on `stream` can access the memory. For memory of another device, this requires access
-    /// rights of its pool, which other copies do not need.
+    /// Returns `true` if a batch on `stream` can access the memory. For memory of another device,
+    /// this requires access rights of its pool, which other copies do not need.
     #[inline]
     pub(crate) fn is_at(&self, stream: &Stream) -> bool {
         self.is_everywhere() || self.stream().device().as_raw() == stream.device().as_raw()

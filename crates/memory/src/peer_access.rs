@@ -5,7 +5,8 @@ use curium_driver::{Context, Error, Result, Stream, call};
 
 use crate::{MemoryLocation, pointer_info};
 
-/// Enables peer access between two contexts if their devices support it, so that copies between them are direct.
+/// Enables peer access between two contexts if their devices support it, so that copies between
+/// them are direct.
 pub(crate) fn connect(one: &Context, other: &Context) -> Result<()> {
     for (from, to) in [(one, other), (other, one)] {
         if from.device().can_access_peer(to.device())? {
@@ -15,7 +16,8 @@ pub(crate) fn connect(one: &Context, other: &Context) -> Result<()> {
     Ok(())
 }
 
-/// Grants kernels on `stream` access to memory at `address` that belongs to `owner`, a stream of another device.
+/// Grants kernels on `stream` access to memory at `address` that belongs to `owner`, a stream of
+/// another device.
 pub(crate) fn enable_access(
     operation: &'static str,
     stream: &Stream,

@@ -19,9 +19,10 @@ use crate::{Mapping, PinnedCache};
 
 /// A buffer in pinned host memory.
 ///
-/// Copies that take a slice return when the slice may be changed or read, so the device never accesses the memory while other
-/// code borrows it: large ones, and those to the host, wait until they have completed.
-/// [`copy::upload`](crate::copy::upload) and [`copy::download`](crate::copy::download) take the buffer and do not wait.
+/// Copies that take a slice return when the slice may be changed or read, so the device never
+/// accesses the memory while other code borrows it: large ones, and those to the host, wait until
+/// they have completed. [`copy::upload`](crate::copy::upload) and
+/// [`copy::download`](crate::copy::download) take the buffer and do not wait.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -114,8 +115,8 @@ impl<T> PinnedBuffer<T> {
         })
     }
 
-    /// Frees the memory, as [`Drop`] does, and returns any error. The driver waits for the device. Memory of a
-    /// [`PinnedCache`] returns to the cache.
+    /// Frees the memory, as [`Drop`] does, and returns any error. The driver waits for the device.
+    /// Memory of a [`PinnedCache`] returns to the cache.
     ///
     /// CUDA: `cuMemFreeHost`; `cuMemUnmap` for memory of a NUMA node.
     ///
@@ -128,15 +129,15 @@ impl<T> PinnedBuffer<T> {
         self.free().map_err(|error| Returned::new(self, error))
     }
 
-    /// Returns the address of the elements. Unlike [`slice::as_mut_ptr`], it creates no reference to them, so a device may be
-    /// using them.
+    /// Returns the address of the elements. Unlike [`slice::as_mut_ptr`], it creates no reference
+    /// to them, so a device may be using them.
     #[inline]
     pub(crate) fn address(&self) -> *mut T {
         self.pointer.as_ptr()
     }
 
-    /// Records that a copy on `stream` is about to use the memory. Returns `true` if the buffer may be dropped before the copy has
-    /// completed.
+    /// Records that a copy on `stream` is about to use the memory. Returns `true` if the buffer may
+    /// be dropped before the copy has completed.
     #[inline]
     pub(crate) fn begin_use(&mut self, stream: &Stream) -> bool {
         match &mut self.source {
@@ -177,7 +178,8 @@ impl<T> PinnedBuffer<T> {
             return Ok(());
         }
         match &mut self.source {
-            // SAFETY: the memory is live, no copy of this crate is using it, and it is not used after this call.
+            // SAFETY: the memory is live, no copy of this crate is using it, and it is not used
+            // after this call.
             Source::Allocation => unsafe {
                 call!(
                     self.context.driver(),
@@ -204,7 +206,8 @@ impl<T> Deref for PinnedBuffer<T> {
 
     #[inline]
     fn deref(&self) -> &[T] {
-        // SAFETY: the memory is live, holds `len` initialized elements, and is only written through `&mut self`.
+        // SAFETY: the memory is live, holds `len` initialized elements, and is only written through
+        // `&mut self`.
         unsafe { std::slice::from_raw_parts(self.pointer.as_ptr(), self.len) }
     }
 }
@@ -212,7 +215,8 @@ impl<T> Deref for PinnedBuffer<T> {
 impl<T> DerefMut for PinnedBuffer<T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: the memory is live, holds `len` initialized elements, and is borrowed exclusively.
+        // SAFETY: the memory is live, holds `len` initialized elements, and is borrowed
+        // exclusively.
         unsafe { std::slice::from_raw_parts_mut(self.pointer.as_ptr(), self.len) }
     }
 }

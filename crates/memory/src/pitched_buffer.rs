@@ -12,10 +12,11 @@ use crate::tracked::{Accessibility, Tracked};
 use crate::transfer::pitched::{self, PitchedLayout};
 use crate::{DeviceView, DeviceViewMut, Extent, PitchedSlice, PitchedSliceMut, fill, size, wait};
 
-/// A two-dimensional buffer in pitched device memory: each row starts at an aligned address, and rows may be separated by padding.
+/// A two-dimensional buffer in pitched device memory: each row starts at an aligned address, and
+/// rows may be separated by padding.
 ///
-/// Kernels accept it for `&[T]` and `&mut [T]`, starting with the first row. Row `n` starts at byte `n *
-/// pitch_bytes()`.
+/// Kernels accept it for `&[T]` and `&mut [T]`, starting with the first row. Row `n` starts at byte
+/// `n * pitch_bytes()`.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -28,7 +29,8 @@ use crate::{DeviceView, DeviceViewMut, Extent, PitchedSlice, PitchedSliceMut, fi
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct PitchedBuffer<T> {
-    /// From the first element to the end of the last row, including padding. The pointer is null once the memory was freed.
+    /// From the first element to the end of the last row, including padding. The pointer is null
+    /// once the memory was freed.
     parts: Parts<T>,
     width: usize,
     height: usize,
@@ -36,7 +38,8 @@ pub struct PitchedBuffer<T> {
 }
 
 impl<T> PitchedBuffer<T> {
-    /// Allocates `height` rows of `width` elements and sets every byte to zero on `stream`, which is the buffer's stream.
+    /// Allocates `height` rows of `width` elements and sets every byte to zero on `stream`, which
+    /// is the buffer's stream.
     ///
     /// CUDA: `cuMemAllocPitch_v2`, `cuMemsetD2D8Async`.
     ///
@@ -61,7 +64,8 @@ impl<T> PitchedBuffer<T> {
         Ok(buffer)
     }
 
-    /// Allocates `height` rows of `width` elements with unspecified values. `stream` is the buffer's stream.
+    /// Allocates `height` rows of `width` elements with unspecified values. `stream` is the
+    /// buffer's stream.
     ///
     /// CUDA: `cuMemAllocPitch_v2`.
     ///
@@ -75,8 +79,8 @@ impl<T> PitchedBuffer<T> {
         Self::allocate("PitchedBuffer::uninit", stream, width, height)
     }
 
-    /// Allocates `height` rows of `width` elements and sets each element to `value` on `stream`, which is the buffer's
-    /// stream.
+    /// Allocates `height` rows of `width` elements and sets each element to `value` on `stream`,
+    /// which is the buffer's stream.
     ///
     /// CUDA: `cuMemAllocPitch_v2`, `cuMemsetD2D8Async` and its variants.
     ///
@@ -94,14 +98,15 @@ impl<T> PitchedBuffer<T> {
         Ok(buffer)
     }
 
-    /// Allocates `height` rows of `width` elements and copies `source`, which contains the rows without padding. Waits
-    /// until the copy has completed.
+    /// Allocates `height` rows of `width` elements and copies `source`, which contains the rows
+    /// without padding. Waits until the copy has completed.
     ///
     /// CUDA: `cuMemAllocPitch_v2`, `cuMemcpy2DAsync_v2`, `cuStreamSynchronize`.
     ///
     /// # Errors
     ///
-    /// As for [`PitchedBuffer::zeroed`]; an argument error if `source` does not have `width * height` elements.
+    /// As for [`PitchedBuffer::zeroed`]; an argument error if `source` does not have
+    /// `width * height` elements.
     pub fn from_slice(stream: &Stream, source: &[T], width: usize, height: usize) -> Result<Self>
     where
         T: NoUninit,
@@ -114,7 +119,8 @@ impl<T> PitchedBuffer<T> {
         Ok(buffer)
     }
 
-    /// Copies `source`, which contains the rows without padding, to the buffer. Waits until the copy has completed.
+    /// Copies `source`, which contains the rows without padding, to the buffer. Waits until the
+    /// copy has completed.
     ///
     /// [`PitchedSliceMut::copy_from_slice`] copies on another stream, and in a capture.
     ///
@@ -139,8 +145,8 @@ impl<T> PitchedBuffer<T> {
     ///
     /// # Errors
     ///
-    /// An argument error if `target` does not have `width * height` elements, or if the stream is being captured; an error of
-    /// earlier asynchronous work in the context.
+    /// An argument error if `target` does not have `width * height` elements, or if the stream is
+    /// being captured; an error of earlier asynchronous work in the context.
     #[doc(alias = "cuMemcpy2D")]
     #[doc(alias = "cudaMemcpy2D")]
     pub fn copy_to_slice(&self, target: &mut [T]) -> Result<()>
@@ -157,7 +163,8 @@ impl<T> PitchedBuffer<T> {
     ///
     /// # Errors
     ///
-    /// An argument error if the stream is being captured; an error of earlier asynchronous work in the context.
+    /// An argument error if the stream is being captured; an error of earlier asynchronous work in
+    /// the context.
     pub fn to_vec(&self) -> Result<Vec<T>>
     where
         T: AnyBitPattern,
@@ -165,7 +172,8 @@ impl<T> PitchedBuffer<T> {
         self.as_pitched().download_to_vec("PitchedBuffer::to_vec")
     }
 
-    /// Allocates a buffer with the same contents on the same stream. Returns once the copy is enqueued.
+    /// Allocates a buffer with the same contents on the same stream. Returns once the copy is
+    /// enqueued.
     ///
     /// CUDA: `cuMemAllocPitch_v2`, `cuMemcpy2DAsync_v2`.
     ///
@@ -284,7 +292,8 @@ impl<T> PitchedBuffer<T> {
         )
     }
 
-    /// Frees the buffer, as [`Drop`] does, and returns any error. Waits for the work that accesses it.
+    /// Frees the buffer, as [`Drop`] does, and returns any error. Waits for the work that accesses
+    /// it.
     ///
     /// CUDA: `cuMemFree_v2`, `cuStreamSynchronize`.
     ///
@@ -379,8 +388,8 @@ impl<T> PitchedBuffer<T> {
             return Ok(());
         }
         self.parts.origin.wait_for_uses()?;
-        // SAFETY: the memory is live, all work that accesses it has been waited for, and it is not used after this
-        // call.
+        // SAFETY: the memory is live, all work that accesses it has been waited for, and it is not
+        // used after this call.
         unsafe {
             call!(
                 self.parts.origin.stream().driver(),

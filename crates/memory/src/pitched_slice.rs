@@ -34,7 +34,8 @@ pub struct Pitch {
     pub layer_rows: usize,
 }
 
-/// A shared two- or three-dimensional view of device-accessible memory. It starts at the first element of its slice.
+/// A shared two- or three-dimensional view of device-accessible memory. It starts at the first
+/// element of its slice.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -86,7 +87,8 @@ impl Extent {
 }
 
 impl Pitch {
-    /// Creates a two-dimensional pitch of `elements` elements of type `T` per row, including padding.
+    /// Creates a two-dimensional pitch of `elements` elements of type `T` per row, including
+    /// padding.
     #[must_use]
     pub const fn from_row_len<T>(elements: usize) -> Self {
         Self {
@@ -147,7 +149,8 @@ impl Pitch {
         Err(Error::argument(operation, reason))
     }
 
-    /// Returns the reason if rows of `row` bytes or layers of `extent` overlap, or if rows are misaligned.
+    /// Returns the reason if rows of `row` bytes or layers of `extent` overlap, or if rows are
+    /// misaligned.
     fn check<T>(self, row: usize, extent: Extent) -> Result<(), String> {
         let Self {
             row_bytes,
@@ -220,7 +223,8 @@ impl<'a, T> PitchedSlice<'a, T> {
         self.start.as_pointer()
     }
 
-    /// Returns the stream of the operations: that of [`PitchedSlice::on`], or else that of the slice.
+    /// Returns the stream of the operations: that of [`PitchedSlice::on`], or else that of the
+    /// slice.
     #[must_use]
     #[inline]
     pub fn stream(&self) -> &Stream {
@@ -246,14 +250,15 @@ impl<'a, T> PitchedSlice<'a, T> {
         })
     }
 
-    /// Copies the elements to `target`, which must have the same extent. Waits until the copy has completed.
+    /// Copies the elements to `target`, which must have the same extent. Waits until the copy has
+    /// completed.
     ///
     /// CUDA: `cuMemcpy2DAsync_v2` or `cuMemcpy3DAsync_v2`, `cuStreamSynchronize`.
     ///
     /// # Errors
     ///
-    /// An argument error if the extents differ, or if the stream is being captured; an error of earlier asynchronous work in the
-    /// context.
+    /// An argument error if the extents differ, or if the stream is being captured; an error of
+    /// earlier asynchronous work in the context.
     #[doc(alias = "cuMemcpy2D")]
     #[doc(alias = "cudaMemcpy2D")]
     #[doc(alias = "cuMemcpy3D")]
@@ -271,8 +276,8 @@ impl<'a, T> PitchedSlice<'a, T> {
     ///
     /// # Errors
     ///
-    /// An argument error if `target` does not have as many elements as the view, or if the stream is being captured; an error of
-    /// earlier asynchronous work in the context.
+    /// An argument error if `target` does not have as many elements as the view, or if the stream
+    /// is being captured; an error of earlier asynchronous work in the context.
     pub fn copy_to_slice(&self, target: &mut [T]) -> Result<()>
     where
         T: AnyBitPattern,
@@ -286,7 +291,8 @@ impl<'a, T> PitchedSlice<'a, T> {
     ///
     /// # Errors
     ///
-    /// An argument error if the stream is being captured; an error of earlier asynchronous work in the context.
+    /// An argument error if the stream is being captured; an error of earlier asynchronous work in
+    /// the context.
     pub fn to_vec(&self) -> Result<Vec<T>>
     where
         T: AnyBitPattern,
@@ -328,8 +334,8 @@ impl<'a, T> PitchedSlice<'a, T> {
         let end = self.end();
         end.end.tracked.before_read(&mut operation)?;
         let to = target.as_mut_ptr().cast();
-        // SAFETY: the host operand has this layout, every bit pattern is a valid element, and it is borrowed until the
-        // stream has been synchronized below.
+        // SAFETY: the host operand has this layout, every bit pattern is a valid element, and it is
+        // borrowed until the stream has been synchronized below.
         unsafe { copies::to_host(&operation, to, target.layout(), &end) }?;
         end.end.tracked.after_read(&mut operation);
         drop(operation);
@@ -391,7 +397,8 @@ fn part<T>(
         ));
     }
     let [x, y, z] = origin;
-    // An empty region has no address: at the end of an empty view, the offset may exceed the address space.
+    // An empty region has no address: at the end of an empty view, the offset may exceed the
+    // address space.
     let is_empty = inner.width == 0 || inner.height == 0 || inner.depth == 0;
     let offset = if is_empty {
         0

@@ -66,8 +66,8 @@ struct Answers {
 }
 
 impl PointerInfo {
-    /// Queries the attributes of `pointer`. Returns `None` for an address that is unknown to the driver, such as
-    /// pageable host memory.
+    /// Queries the attributes of `pointer`. Returns `None` for an address that is unknown to the
+    /// driver, such as pageable host memory.
     ///
     /// CUDA: `cuPointerGetAttributes`.
     ///
@@ -167,7 +167,8 @@ impl MemoryType {
     }
 }
 
-/// Returns the address range of the allocation of `context` that contains `pointer`, or `None` if there is none.
+/// Returns the address range of the allocation of `context` that contains `pointer`, or `None` if
+/// there is none.
 ///
 /// CUDA: `cuMemGetAddressRange_v2`.
 ///
@@ -183,7 +184,8 @@ pub fn address_range<T>(
         let mut base = 0;
         let mut size = 0;
         let address = pointer.as_raw();
-        // SAFETY: both are valid pointers, the driver looks the address up, and the context is current.
+        // SAFETY: both are valid pointers, the driver looks the address up, and the context is
+        // current.
         unsafe {
             call!(
                 driver,
@@ -199,14 +201,16 @@ pub fn address_range<T>(
     }
 }
 
-/// Sets the attribute `SYNC_MEMOPS` of the allocation that contains `pointer`. If `true`, memory operations on it always
-/// synchronize, which GPUDirect RDMA requires. This makes asynchronous copies slow.
+/// Sets the attribute `SYNC_MEMOPS` of the allocation that contains `pointer`. If `true`, memory
+/// operations on it always synchronize, which GPUDirect RDMA requires. This makes asynchronous
+/// copies slow.
 ///
 /// CUDA: `cuPointerSetAttribute`.
 ///
 /// # Errors
 ///
-/// `CUDA_ERROR_INVALID_VALUE` if there is no allocation at the address, or the memory belongs to a pool.
+/// `CUDA_ERROR_INVALID_VALUE` if there is no allocation at the address, or the memory belongs to a
+/// pool.
 #[doc(alias = "cuPointerSetAttribute")]
 pub fn set_sync_memops<T>(
     driver: &Driver,
@@ -257,7 +261,8 @@ unsafe fn query(
     let count = outputs.len() as u32;
     let attributes = attributes.as_mut_ptr();
     let outputs = outputs.as_mut_ptr();
-    // SAFETY: both arrays have this many entries, and the caller guarantees that the pointers are valid.
+    // SAFETY: both arrays have this many entries, and the caller guarantees that the pointers are
+    // valid.
     let result = unsafe {
         call!(
             driver,

@@ -8,16 +8,17 @@ use curium_driver::extend::{release, retry_or_abort, with_relaxed_capture_mode_i
 use curium_driver::sys::{CUdeviceptr, CUresult};
 use curium_driver::{Context, DevicePointer, Error, Result, Returned, call, sys};
 
-/// A mutable slice whose memory is page-locked for as long as this value exists. Copies from and to it run at full
-/// speed, and asynchronously in a [`copy_scope`](crate::copy::copy_scope). It dereferences to the slice.
+/// A mutable slice whose memory is page-locked for as long as this value exists. Copies from and to
+/// it run at full speed, and asynchronously in a [`copy_scope`](crate::copy::copy_scope). It
+/// dereferences to the slice.
 ///
-/// [`Registered::scope`] pins a slice while a closure runs, and is safe. Pinning takes tens of microseconds per
-/// megabyte, so it pays off for memory that is copied repeatedly. Whole pages are pinned; other data on the same pages
-/// remains usable.
+/// [`Registered::scope`] pins a slice while a closure runs, and is safe. Pinning takes tens of
+/// microseconds per megabyte, so it pays off for memory that is copied repeatedly. Whole pages are
+/// pinned; other data on the same pages remains usable.
 ///
-/// If the driver refuses to unpin the memory at the end, the attempt is repeated for ten seconds, or for the time that
-/// `CURIUM_ABORT_AFTER` sets, and then the process aborts, as for [copies](crate::copy): other memory at the address would
-/// be taken for the pinned pages.
+/// If the driver refuses to unpin the memory at the end, the attempt is repeated for ten seconds,
+/// or for the time that `CURIUM_ABORT_AFTER` sets, and then the process aborts, as for
+/// [copies](crate::copy): other memory at the address would be taken for the pinned pages.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -56,7 +57,8 @@ bitflags::bitflags! {
         const DEVICE_MAP = sys::CU_MEMHOSTREGISTER_DEVICEMAP;
         /// The memory is I/O memory of another PCIe device.
         const IO_MEMORY = sys::CU_MEMHOSTREGISTER_IOMEMORY;
-        /// The device only reads the memory, whose pages may be read-only. Not supported on every system.
+        /// The device only reads the memory, whose pages may be read-only. Not supported on every
+        /// system.
         const READ_ONLY = sys::CU_MEMHOSTREGISTER_READ_ONLY;
         /// Flags defined by newer drivers.
         const _ = !0;
@@ -74,21 +76,24 @@ struct Registration {
     _memory: PhantomData<*mut u8>,
 }
 
-// SAFETY: any thread may register and unregister memory, and the registration itself gives no access to it.
+// SAFETY: any thread may register and unregister memory, and the registration itself gives no
+// access to it.
 unsafe impl Send for Registration {}
-// SAFETY: any thread may register and unregister memory, and the registration itself gives no access to it.
+// SAFETY: any thread may register and unregister memory, and the registration itself gives no
+// access to it.
 unsafe impl Sync for Registration {}
 
 impl<T> Registered<'_, T> {
-    /// Runs `operation` while the memory of `elements` is pinned, and returns its result. The memory is unpinned even if `operation`
-    /// panics.
+    /// Runs `operation` while the memory of `elements` is pinned, and returns its result. The
+    /// memory is unpinned even if `operation` panics.
     ///
     /// CUDA: `cuMemHostRegister_v2`, `cuMemHostUnregister`.
     ///
     /// # Errors
     ///
-    /// As for [`Registered::new`]; `operation` does not run in that case. The error of earlier asynchronous work,
-    /// with which the driver refused to unpin the memory; the result of `operation` is then dropped.
+    /// As for [`Registered::new`]; `operation` does not run in that case. The error of earlier
+    /// asynchronous work, with which the driver refused to unpin the memory; the result of
+    /// `operation` is then dropped.
     #[doc(alias = "cuMemHostRegister")]
     #[doc(alias = "cudaHostRegister")]
     pub fn scope<R>(
@@ -116,14 +121,15 @@ impl<'a, T> Registered<'a, T> {
     ///
     /// # Safety
     ///
-    /// The result is dropped or [closed](Registered::close) before the memory of `elements` is freed. It is not
-    /// forgotten ([`mem::forget`](std::mem::forget)) unless the memory lives until the process exits: otherwise the
-    /// driver would treat other memory at this address as the pinned pages, and copies would access the wrong pages.
+    /// The result is dropped or [closed](Registered::close) before the memory of `elements` is
+    /// freed. It is not forgotten ([`mem::forget`](std::mem::forget)) unless the memory lives until
+    /// the process exits: otherwise the driver would treat other memory at this address as the
+    /// pinned pages, and copies would access the wrong pages.
     ///
     /// # Errors
     ///
-    /// An argument error if the slice has no bytes; `CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED` if a part of it is
-    /// already pinned.
+    /// An argument error if the slice has no bytes; `CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED` if
+    /// a part of it is already pinned.
     #[doc(alias = "cuMemHostRegister")]
     #[doc(alias = "cudaHostRegister")]
     pub unsafe fn new(
@@ -145,8 +151,8 @@ impl<'a, T> Registered<'a, T> {
         })
     }
 
-    /// Returns the device address of the first element, if the memory was registered with [`RegisterFlags::DEVICE_MAP`]. Accesses through
-    /// the pointer are not tracked.
+    /// Returns the device address of the first element, if the memory was registered with
+    /// [`RegisterFlags::DEVICE_MAP`]. Accesses through the pointer are not tracked.
     ///
     /// CUDA: `cuMemHostGetDevicePointer_v2`.
     ///
@@ -157,7 +163,8 @@ impl<'a, T> Registered<'a, T> {
         let host = self.elements.as_mut_ptr();
         self.registration.context.entered(|driver| {
             let mut raw: CUdeviceptr = 0;
-            // SAFETY: `raw` is a valid pointer, the memory is registered, and the context is current.
+            // SAFETY: `raw` is a valid pointer, the memory is registered, and the context is
+            // current.
             unsafe { call!(driver, cuMemHostGetDevicePointer_v2(&raw mut raw, host.cast(), 0) creates raw) }?;
             Ok(DevicePointer::from_raw(raw))
         })
@@ -180,7 +187,8 @@ impl<'a, T> Registered<'a, T> {
 }
 
 impl<T> RegisteredRef<'_, T> {
-    /// Runs `operation` while the memory of `elements` is pinned. See [`Registered::scope`] and [`RegisteredRef::new`].
+    /// Runs `operation` while the memory of `elements` is pinned. See [`Registered::scope`] and
+    /// [`RegisteredRef::new`].
     ///
     /// CUDA: `cuMemHostRegister_v2`, `cuMemHostUnregister`.
     ///
@@ -216,7 +224,8 @@ impl<'a, T> RegisteredRef<'a, T> {
     ///
     /// # Errors
     ///
-    /// As for [`Registered::new`]; `CUDA_ERROR_NOT_SUPPORTED` if the system cannot register read-only memory.
+    /// As for [`Registered::new`]; `CUDA_ERROR_NOT_SUPPORTED` if the system cannot register
+    /// read-only memory.
     pub unsafe fn new(context: &Context, elements: &'a [T], flags: RegisterFlags) -> Result<Self> {
         let start = elements.as_ptr().cast_mut().cast();
         let bytes = size_of_val(elements);
@@ -253,8 +262,8 @@ impl Registration {
             return Err(Error::argument(operation, "slice of zero bytes"));
         }
         context.entered(|driver| {
-            // SAFETY: the memory is borrowed by the caller, who guarantees that the registration ends first. The
-            // context is current.
+            // SAFETY: the memory is borrowed by the caller, who guarantees that the registration
+            // ends first. The context is current.
             let result = unsafe {
                 call!(
                     driver,
@@ -270,7 +279,8 @@ impl Registration {
         })
     }
 
-    /// Unpins memory whose owner may free it next. Captures on other threads neither prevent this nor are invalidated by it.
+    /// Unpins memory whose owner may free it next. Captures on other threads neither prevent this
+    /// nor are invalidated by it.
     fn end_or_abort(&mut self) -> Result<()> {
         let driver = self.context.driver().clone();
         with_relaxed_capture_mode_if_possible(&driver, || self.end()).inspect_err(|error| {
@@ -286,8 +296,8 @@ impl Registration {
         }
         let start = std::ptr::with_exposed_provenance_mut(self.address);
         let result = self.context.entered(|driver| {
-            // SAFETY: the memory was registered at this address, all copies of this crate have completed, and the
-            // registration is not used after this call. The context is current.
+            // SAFETY: the memory was registered at this address, all copies of this crate have
+            // completed, and the registration is not used after this call. The context is current.
             unsafe { call!(driver, cuMemHostUnregister(start)) }
         });
         let is_unknown =

@@ -44,7 +44,8 @@ static SECURITY: SecurityAttributes = SecurityAttributes {
     inherits: 0,
 };
 
-/// Returns what `CUmemAllocationProp` requires for memory with Win32 handles. The driver only reads it.
+/// Returns what `CUmemAllocationProp` requires for memory with Win32 handles. The driver only reads
+/// it.
 pub(crate) fn object_attributes() -> *mut c_void {
     (&raw const OBJECT).cast_mut().cast()
 }

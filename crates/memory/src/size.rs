@@ -15,7 +15,8 @@ pub(crate) struct Request {
 /// The alignment that the driver guarantees for device memory.
 pub(crate) const DRIVER_ALIGNMENT: usize = 256;
 
-/// Returns the size of `len` elements of type `T` in bytes, or an error if it is 0 or exceeds the address space.
+/// Returns the size of `len` elements of type `T` in bytes, or an error if it is 0 or exceeds the
+/// address space.
 pub(crate) fn bytes<T>(operation: &'static str, len: usize) -> Result<usize> {
     let size = size_of::<T>();
     if len == 0 {
@@ -129,8 +130,8 @@ pub(crate) fn aligned<T>(operation: &'static str, address: u64) -> Result<()> {
 }
 
 impl Request {
-    /// Validates the request of `operation`: `bytes` must not be 0, and the alignment must be a power of two up to
-    /// `largest`.
+    /// Validates the request of `operation`: `bytes` must not be 0, and the alignment must be a
+    /// power of two up to `largest`.
     pub(crate) fn new(
         operation: &'static str,
         bytes: usize,

@@ -1,16 +1,18 @@
 //! Staged copies: copies of large pageable memory at the speed of pinned memory.
 //!
-//! The driver copies a slice through a small pinned block with one thread. Here several threads copy tiles of the slice
-//! to or from a staging buffer ([`ring`]), while the device copies batches of consecutive tiles on one stream
-//! ([`progress`]).
+//! The driver copies a slice through a small pinned block with one thread. Here several threads
+//! copy tiles of the slice to or from a staging buffer ([`ring`]), while the device copies batches
+//! of consecutive tiles on one stream ([`progress`]).
 //!
-//! - The staging buffers belong to the context. They are allocated on demand, one for each of two concurrent copies.
-//! - The calling thread copies too. The other threads belong to the context and sleep between copies, because starting a
-//!   thread takes as long as copying several megabytes.
-//! - Tiles are copied to unused slots of the staging buffer with stores that bypass the CPU's caches ([`past_cache`]).
-//! - The driver's own copy is used where it is faster or staging is impossible: for pinned memory, streams that are being
-//!   captured, copies within another access or another staged copy, and copies that find no free staging buffer or no
-//!   pinned memory.
+//! - The staging buffers belong to the context. They are allocated on demand, one for each of two
+//!   concurrent copies.
+//! - The calling thread copies too. The other threads belong to the context and sleep between
+//!   copies, because starting a thread takes as long as copying several megabytes.
+//! - Tiles are copied to unused slots of the staging buffer with stores that bypass the CPU's
+//!   caches ([`past_cache`]).
+//! - The driver's own copy is used where it is faster or staging is impossible: for pinned memory,
+//!   streams that are being captured, copies within another access or another staged copy, and
+//!   copies that find no free staging buffer or no pinned memory.
 //!
 //! Small copies pass through bounce buffers ([`bounce`]).
 
@@ -42,12 +44,13 @@ pub(crate) use self::direction::Direction;
 pub use self::options::StagingOptions;
 use self::ring::Ring;
 
-/// The staging buffers of one [`Context`] and its clones. Another retention of the same primary context has its own
-/// buffers and options.
+/// The staging buffers of one [`Context`] and its clones. Another retention of the same primary
+/// context has its own buffers and options.
 pub struct Staging {
     /// A weak reference, because the context owns this value.
     context: Context,
-    /// The threshold from the options, stored separately so that small copies read it without a lock.
+    /// The threshold from the options, stored separately so that small copies read it without a
+    /// lock.
     threshold: AtomicUsize,
     /// The maximum sizes of copies through bounce buffers, by direction, from the options.
     upload_bounce_bytes: AtomicUsize,
@@ -97,7 +100,8 @@ impl<F: Fn(&Stream, &mut dyn FnMut(&Operation<'_>) -> Result<()>) -> Result<()> 
 /// The maximum number of threads of a copy. This many saturate the memory bandwidth.
 const MAX_THREADS: usize = 64;
 
-/// The maximum number of staging buffers of a context. Two copies, one in each direction, saturate the bus.
+/// The maximum number of staging buffers of a context. Two copies, one in each direction, saturate
+/// the bus.
 const MAX_RINGS: usize = 2;
 
 impl Staging {
@@ -151,7 +155,8 @@ impl Staging {
         staging.trim_bounce_buffers();
     }
 
-    /// Returns the size of the idle staging buffers of a context, in bytes. Buffers in use by a copy are not counted.
+    /// Returns the size of the idle staging buffers of a context, in bytes. Buffers in use by a
+    /// copy are not counted.
     #[must_use]
     #[inline]
     pub fn byte_len(context: &Context) -> usize {
@@ -183,8 +188,9 @@ impl Staging {
                 bounce: Mutex::default(),
             }
         };
-        // SAFETY: the objects created from the context belong to staging buffers, which are in the pool or in a `Staged`.
-        // Every copy drops its `Staged`, and every caller drops this value, while it borrows the context.
+        // SAFETY: the objects created from the context belong to staging buffers, which are in the
+        // pool or in a `Staged`. Every copy drops its `Staged`, and every caller drops this value,
+        // while it borrows the context.
         unsafe { context.attached(make) }
     }
 
@@ -198,8 +204,9 @@ impl Staging {
         .load(Ordering::Relaxed)
     }
 
-    /// Returns a free staging buffer for a copy of `copied` bytes, or a new one if the maximum is not reached and there is
-    /// enough memory. Without one, the driver's own copy is used, which reports the problem if it fails too.
+    /// Returns a free staging buffer for a copy of `copied` bytes, or a new one if the maximum is
+    /// not reached and there is enough memory. Without one, the driver's own copy is used, which
+    /// reports the problem if it fails too.
     fn ring(&self, copied: usize) -> Option<Ring> {
         let (generation, bytes, shorter) = {
             let mut pool = self.pool.lock();
@@ -209,7 +216,8 @@ impl Staging {
             let bytes = copied
                 .checked_next_power_of_two()
                 .map_or(longest, |enough| enough.min(longest));
-            // Buffers of an older generation are dropped when the options change or when they are put back.
+            // Buffers of an older generation are dropped when the options change or when they are
+            // put back.
             let index = pool
                 .idle
                 .iter()
@@ -254,7 +262,8 @@ impl Staging {
         pool.threads.clone()
     }
 
-    /// Returns a staging buffer to the pool. Those of failed copies and of an older generation are dropped.
+    /// Returns a staging buffer to the pool. Those of failed copies and of an older generation are
+    /// dropped.
     fn return_ring(&self, ring: Ring) {
         let mut pool = self.pool.lock();
         if ring.is_sound() && ring.generation() == pool.generation {
@@ -267,12 +276,14 @@ impl Staging {
     }
 }
 
-/// Copies `source` to the device in place of a synchronous copy on `stream`. Returns `None`, without copying, if that
-/// is not faster. `access` enqueues each part, after ordering the staging buffer's stream.
+/// Copies `source` to the device in place of a synchronous copy on `stream`. Returns `None`,
+/// without copying, if that is not faster. `access` enqueues each part, after ordering the staging
+/// buffer's stream.
 ///
 /// # Safety
 ///
-/// `target` is the address of live memory of the same size, which streams ordered by `access` may write.
+/// `target` is the address of live memory of the same size, which streams ordered by `access` may
+/// write.
 pub(crate) unsafe fn upload(
     stream: &Stream,
     target: CUdeviceptr,
@@ -289,13 +300,14 @@ pub(crate) unsafe fn upload(
     Some(staged.copy(|ring, run| unsafe { ring.upload(target, source, &access, run) }))
 }
 
-/// Copies from the device to `target` in place of a synchronous copy on `stream`. Returns `None`, without copying, if
-/// that is not faster. `access` enqueues each part, after ordering the staging buffer's stream. On success, all of
-/// `target` is initialized.
+/// Copies from the device to `target` in place of a synchronous copy on `stream`. Returns `None`,
+/// without copying, if that is not faster. `access` enqueues each part, after ordering the staging
+/// buffer's stream. On success, all of `target` is initialized.
 ///
 /// # Safety
 ///
-/// `source` is the address of live memory of the same size, which streams ordered by `access` may read.
+/// `source` is the address of live memory of the same size, which streams ordered by `access` may
+/// read.
 pub(crate) unsafe fn download(
     stream: &Stream,
     target: &mut [MaybeUninit<u8>],
@@ -313,8 +325,8 @@ pub(crate) unsafe fn download(
 }
 
 impl Staged {
-    /// Takes a staging buffer for a copy of `bytes` bytes between the device and `host`, in place of a copy on `stream`.
-    /// Returns `None` if the driver's own copy is preferable.
+    /// Takes a staging buffer for a copy of `bytes` bytes between the device and `host`, in place
+    /// of a copy on `stream`. Returns `None` if the driver's own copy is preferable.
     fn take(
         stream: &Stream,
         host: *const c_void,
@@ -325,8 +337,8 @@ impl Staged {
         if bytes < staging.threshold.load(Ordering::Relaxed) {
             return None;
         }
-        // Within another access or a launch, the threads could wait for a launch that waits for it. Within another staged
-        // copy, they could wait for a tile that this thread has claimed.
+        // Within another access or a launch, the threads could wait for a launch that waits for it.
+        // Within another staged copy, they could wait for a tile that this thread has claimed.
         if is_nested() || IS_STAGING.get() {
             return None;
         }
@@ -350,8 +362,9 @@ impl Staged {
         })
     }
 
-    /// Runs `copy` with the staging buffer, and with a function that runs another one on all threads of the copy. A
-    /// thread that starts late finds no tile left, because the others have copied them.
+    /// Runs `copy` with the staging buffer, and with a function that runs another one on all
+    /// threads of the copy. A thread that starts late finds no tile left, because the others have
+    /// copied them.
     fn copy(
         &mut self,
         copy: impl FnOnce(&mut Ring, &dyn Fn(&(dyn Fn() + Sync))) -> Result<()>,
@@ -365,7 +378,8 @@ impl Staged {
                 let _end = EndOfStaging;
                 serve();
             };
-            // If the caller is itself a worker of a thread pool, it would run other jobs of its pool while it waits.
+            // If the caller is itself a worker of a thread pool, it would run other jobs of its
+            // pool while it waits.
             if rayon_core::current_thread_index().is_some() {
                 thread::scope(|scope| {
                     scope
@@ -399,7 +413,8 @@ fn on_all_threads(
     });
 }
 
-/// Runs `serve` on `count` threads, of which the calling thread wakes two, and each of these two others.
+/// Runs `serve` on `count` threads, of which the calling thread wakes two, and each of these two
+/// others.
 fn wake<'a>(scope: &Scope<'a>, count: usize, serve: &'a (dyn Fn() + Sync)) {
     for count in [count / 2, count.div_ceil(2)]
         .into_iter()
@@ -430,8 +445,8 @@ impl Drop for Staged {
     }
 }
 
-/// Returns `true` if both ends of this host memory are unknown to the driver. Other memory is pinned or managed, and is
-/// copied directly.
+/// Returns `true` if both ends of this host memory are unknown to the driver. Other memory is
+/// pinned or managed, and is copied directly.
 #[inline]
 fn is_pageable(driver: &Driver, host: *const c_void, bytes: usize) -> bool {
     let ends = [host.addr(), host.addr() + bytes - 1];
@@ -444,7 +459,8 @@ fn memory_type(driver: &Driver, address: CUdeviceptr) -> Result<u32> {
     let mut kind = 0_u32;
     let mut attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
     let mut output: *mut c_void = (&raw mut kind).cast();
-    // SAFETY: there is one attribute with an output pointer that is valid for writes, and any address may be queried.
+    // SAFETY: there is one attribute with an output pointer that is valid for writes, and any
+    // address may be queried.
     unsafe {
         call!(
             driver,

@@ -12,14 +12,15 @@ use crate::array::{ArrayHandle, Uses};
 use crate::texture::{check_known, empty};
 use crate::{Array, ArrayFlags, wait};
 
-/// The kernel parameter type of a surface: `cudaSurfaceObject_t` in CUDA C++. Pass a `&`[`Surface`] for it.
+/// The kernel parameter type of a surface: `cudaSurfaceObject_t` in CUDA C++. Pass a `&`[`Surface`]
+/// for it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(transparent)]
 pub struct SurfaceObject(CUsurfObject);
 
-/// A surface object, through which kernels read and write an array by coordinates. It keeps the array alive. Kernels
-/// accept a `&Surface` for a [`SurfaceObject`]; the access counts as a write. A graph that uses the surface keeps it
-/// alive too.
+/// A surface object, through which kernels read and write an array by coordinates. It keeps the
+/// array alive. Kernels accept a `&Surface` for a [`SurfaceObject`]; the access counts as a write.
+/// A graph that uses the surface keeps it alive too.
 pub struct Surface<T> {
     handle: Arc<SurfaceHandle>,
     array: Arc<Array<T>>,
@@ -56,7 +57,8 @@ impl<T> Surface<T> {
         resource.res.array.hArray = array.as_raw();
         let raw = array.uses().stream().context().entered(|driver| {
             let mut raw = 0;
-            // SAFETY: both pointers are valid, the context is current, and the surface keeps the array alive.
+            // SAFETY: both pointers are valid, the context is current, and the surface keeps the
+            // array alive.
             unsafe {
                 call!(driver, cuSurfObjectCreate(&raw mut raw, &raw const resource) creates raw)
             }?;
@@ -92,7 +94,8 @@ impl<T> Surface<T> {
         self.handle.raw
     }
 
-    /// Destroys the surface, as [`Drop`] does, and returns any error. Waits on the host until all accesses to its array have completed.
+    /// Destroys the surface, as [`Drop`] does, and returns any error. Waits on the host until all
+    /// accesses to its array have completed.
     ///
     /// CUDA: `cuSurfObjectDestroy`.
     ///
@@ -119,7 +122,8 @@ impl SurfaceHandle {
         // Running kernels may still use the object.
         self.uses.synchronize()?;
         self.uses.stream().context().entered(|driver| {
-            // SAFETY: the surface is live and idle, its context is current, and it is not used after this call.
+            // SAFETY: the surface is live and idle, its context is current, and it is not used
+            // after this call.
             unsafe { call!(driver, cuSurfObjectDestroy(self.raw)) }.map_err(|error| {
                 error.about_handle("surface", self.raw, self.uses.stream().device().as_raw())
             })
@@ -129,9 +133,9 @@ impl SurfaceHandle {
     }
 }
 
-// SAFETY: `bind` makes the stream wait for every access to the array, and later accesses wait for this one, which
-// `launched` records. The surface is borrowed, and it is destroyed only after every access, including those of graphs
-// that keep it.
+// SAFETY: `bind` makes the stream wait for every access to the array, and later accesses wait for
+// this one, which `launched` records. The surface is borrowed, and it is destroyed only after every
+// access, including those of graphs that keep it.
 unsafe impl<T> Argument<SurfaceObject> for &Surface<T> {
     unsafe fn bind(&mut self, operation: &mut Operation<'_>) -> Result<SurfaceObject> {
         check_known(

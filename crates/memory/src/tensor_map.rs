@@ -17,11 +17,12 @@ pub use self::layout::{
 };
 pub use self::view::{TensorRead, TensorView, TensorViewMut, TensorWrite};
 
-/// A tensor map (`CUtensorMap`): describes a tensor in device memory, and the box of it that one TMA copy transfers.
-/// Kernels receive its 128 bytes by value.
+/// A tensor map (`CUtensorMap`): describes a tensor in device memory, and the box of it that one
+/// TMA copy transfers. Kernels receive its 128 bytes by value.
 ///
-/// Requires compute capability 9.0. The map contains the address of the tensor but does not keep the memory alive; the
-/// safety contract of the launch covers that. Pass a [`TensorView`] instead to keep the memory alive.
+/// Requires compute capability 9.0. The map contains the address of the tensor but does not keep
+/// the memory alive; the safety contract of the launch covers that. Pass a [`TensorView`] instead
+/// to keep the memory alive.
 ///
 /// ```
 /// use curium_memory::{DeviceBuffer, TensorDataType, TensorLayout, TensorMap, TensorSwizzle};
@@ -52,7 +53,8 @@ pub enum TensorAllocationClass {
     Large,
 }
 
-// SAFETY: it is `repr(transparent)` over the type that kernels declare, and contains no reference to host memory.
+// SAFETY: it is `repr(transparent)` over the type that kernels declare, and contains no reference
+// to host memory.
 unsafe impl ByValue for TensorMap {}
 
 impl TensorMap {
@@ -62,15 +64,16 @@ impl TensorMap {
     ///
     /// # Errors
     ///
-    /// An argument error for a layout that TMA does not support; see [`TensorLayout`]. A box has 1 to 256 elements per
-    /// dimension, and a multiple of 16 bytes in the innermost one, which must fit the swizzle span unless the layout is
-    /// interleaved.
+    /// An argument error for a layout that TMA does not support; see [`TensorLayout`]. A box has 1
+    /// to 256 elements per dimension, and a multiple of 16 bytes in the innermost one, which must
+    /// fit the swizzle span unless the layout is interleaved.
     #[doc(alias = "cuTensorMapEncodeTiled")]
     pub fn tiled(context: &Context, layout: &TensorLayout, elements: &[u32]) -> Result<Self> {
         check::layout("TensorMap::tiled", layout, 1)?;
         check::boxed("TensorMap::tiled", layout, elements)?;
         Self::encode(context, |driver, map| {
-            // SAFETY: `map` is a valid pointer, and each list has as many values as the rank requires.
+            // SAFETY: `map` is a valid pointer, and each list has as many values as the rank
+            // requires.
             unsafe {
                 call!(
                     driver,
@@ -99,13 +102,15 @@ impl TensorMap {
     ///
     /// # Errors
     ///
-    /// An argument error for a layout that TMA does not support; see [`TensorLayout`] and [`Im2col`].
+    /// An argument error for a layout that TMA does not support; see [`TensorLayout`] and
+    /// [`Im2col`].
     #[doc(alias = "cuTensorMapEncodeIm2col")]
     pub fn im2col(context: &Context, layout: &TensorLayout, pixels: &Im2col<'_>) -> Result<Self> {
         check::layout("TensorMap::im2col", layout, 3)?;
         check::im2col("TensorMap::im2col", layout, pixels)?;
         Self::encode(context, |driver, map| {
-            // SAFETY: `map` is a valid pointer, and each list has as many values as the rank requires.
+            // SAFETY: `map` is a valid pointer, and each list has as many values as the rank
+            // requires.
             unsafe {
                 call!(
                     driver,
@@ -133,11 +138,13 @@ impl TensorMap {
 
     /// Creates a map of im2col columns along the width of images.
     ///
-    /// CUDA: `cuTensorMapEncodeIm2colWide`. Requires a driver for CUDA 12.8 and a device of compute capability 10.0.
+    /// CUDA: `cuTensorMapEncodeIm2colWide`. Requires a driver for CUDA 12.8 and a device of compute
+    /// capability 10.0.
     ///
     /// # Errors
     ///
-    /// An argument error for a layout that TMA does not support; see [`TensorLayout`] and [`Im2colWide`].
+    /// An argument error for a layout that TMA does not support; see [`TensorLayout`] and
+    /// [`Im2colWide`].
     #[doc(alias = "cuTensorMapEncodeIm2colWide")]
     pub fn im2col_wide(
         context: &Context,
@@ -147,7 +154,8 @@ impl TensorMap {
         check::layout("TensorMap::im2col_wide", layout, 3)?;
         check::im2col_wide("TensorMap::im2col_wide", layout, pixels)?;
         Self::encode(context, |driver, map| {
-            // SAFETY: `map` is a valid pointer, and each list has as many values as the rank requires.
+            // SAFETY: `map` is a valid pointer, and each list has as many values as the rank
+            // requires.
             unsafe {
                 call!(
                     driver,
@@ -180,7 +188,8 @@ impl TensorMap {
     ///
     /// # Errors
     ///
-    /// An argument error if the address is not a multiple of 16; `CUDA_ERROR_INVALID_VALUE` if the layout requires 32.
+    /// An argument error if the address is not a multiple of 16; `CUDA_ERROR_INVALID_VALUE` if the
+    /// layout requires 32.
     #[doc(alias = "cuTensorMapReplaceAddress")]
     pub fn replace_address<T>(
         &mut self,
@@ -201,10 +210,10 @@ impl TensorMap {
     ///
     /// # Safety
     ///
-    /// For [`TensorAllocationClass::Large`], the memory from the start of the tensor's allocation is accessible up to
-    /// the size that the device attribute
-    /// [`TENSOR_MAP_LARGE_TENSOR_MIN_SIZE`](curium_driver::DeviceAttribute::TENSOR_MAP_LARGE_TENSOR_MIN_SIZE) reports,
-    /// for as long as the map is used.
+    /// For [`TensorAllocationClass::Large`], the memory from the start of the tensor's allocation
+    /// is accessible up to the size that the device attribute
+    /// [`TENSOR_MAP_LARGE_TENSOR_MIN_SIZE`](curium_driver::DeviceAttribute::TENSOR_MAP_LARGE_TENSOR_MIN_SIZE)
+    /// reports, for as long as the map is used.
     ///
     /// # Errors
     ///
@@ -218,7 +227,8 @@ impl TensorMap {
         let wanted = class.to_raw();
         let mut effective = CUtensorMapAllocClass::CU_TENSOR_MAP_ALLOC_CLASS_AUTO;
         context.entered(|driver| {
-            // SAFETY: the map is initialized, `effective` is a valid pointer, and the caller guarantees that the memory is accessible.
+            // SAFETY: the map is initialized, `effective` is a valid pointer, and the caller
+            // guarantees that the memory is accessible.
             unsafe {
                 call!(
                     driver,

@@ -18,13 +18,15 @@ pub use self::view::TextureView;
 use crate::array::{ArrayHandle, MipmappedHandle, Uses};
 use crate::{Array, ArrayShape, DeviceBuffer, MipmappedArray, Texel, wait};
 
-/// The kernel parameter type of a texture: `cudaTextureObject_t` in CUDA C++. Pass a `&`[`Texture`] for it.
+/// The kernel parameter type of a texture: `cudaTextureObject_t` in CUDA C++. Pass a `&`[`Texture`]
+/// for it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(transparent)]
 pub struct TextureObject(CUtexObject);
 
-/// A texture object, through which kernels read an array or a buffer by coordinates, with filtering. It keeps the
-/// memory alive. Kernels accept a `&Texture` for a [`TextureObject`]. A graph that uses the texture keeps it alive too.
+/// A texture object, through which kernels read an array or a buffer by coordinates, with
+/// filtering. It keeps the memory alive. Kernels accept a `&Texture` for a [`TextureObject`]. A
+/// graph that uses the texture keeps it alive too.
 pub struct Texture<T> {
     handle: Arc<TextureHandle>,
     source: Source<T>,
@@ -74,8 +76,8 @@ pub struct Pitch2d {
     pub width: usize,
     /// The number of rows.
     pub height: usize,
-    /// The distance between the starts of consecutive rows in bytes: a multiple of the device attribute
-    /// `TEXTURE_PITCH_ALIGNMENT`.
+    /// The distance between the starts of consecutive rows in bytes: a multiple of the device
+    /// attribute `TEXTURE_PITCH_ALIGNMENT`.
     pub pitch_bytes: usize,
 }
 
@@ -96,14 +98,15 @@ impl<T: Texel> Texture<T> {
         Self::from_array_with_view(array, options, None)
     }
 
-    /// Creates a texture of a part of an array, or with another element format, as described by `view`.
+    /// Creates a texture of a part of an array, or with another element format, as described by
+    /// `view`.
     ///
     /// CUDA: `cuTexObjectCreate`.
     ///
     /// # Errors
     ///
-    /// An argument error for a view without levels or layers; `CUDA_ERROR_INVALID_VALUE` if the options or the view are
-    /// not compatible with the array.
+    /// An argument error for a view without levels or layers; `CUDA_ERROR_INVALID_VALUE` if the
+    /// options or the view are not compatible with the array.
     pub fn from_array_with_view(
         array: &Arc<Array<T>>,
         options: &TextureOptions,
@@ -121,14 +124,15 @@ impl<T: Texel> Texture<T> {
         )
     }
 
-    /// Creates a texture of all levels of a mipmapped array, or of those of a view. Requires normalized coordinates.
+    /// Creates a texture of all levels of a mipmapped array, or of those of a view. Requires
+    /// normalized coordinates.
     ///
     /// CUDA: `cuTexObjectCreate`.
     ///
     /// # Errors
     ///
-    /// An argument error for a view without levels or layers; `CUDA_ERROR_INVALID_VALUE` if the options or the view are
-    /// not compatible with the array.
+    /// An argument error for a view without levels or layers; `CUDA_ERROR_INVALID_VALUE` if the
+    /// options or the view are not compatible with the array.
     pub fn from_mipmapped_array(
         array: &Arc<MipmappedArray<T>>,
         options: &TextureOptions,
@@ -152,7 +156,8 @@ impl<T: Texel> Texture<T> {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` if the buffer exceeds the maximum width of the device, or is misaligned.
+    /// `CUDA_ERROR_INVALID_VALUE` if the buffer exceeds the maximum width of the device, or is
+    /// misaligned.
     pub fn from_buffer(buffer: &Arc<DeviceBuffer<T>>, options: &TextureOptions) -> Result<Self> {
         let mut resource = empty(CUresourcetype::CU_RESOURCE_TYPE_LINEAR);
         resource.res.linear.devPtr = buffer.as_pointer().as_raw();
@@ -174,7 +179,8 @@ impl<T: Texel> Texture<T> {
     ///
     /// # Errors
     ///
-    /// An argument error if the region is out of bounds; `CUDA_ERROR_INVALID_VALUE` if the pitch or the address is misaligned.
+    /// An argument error if the region is out of bounds; `CUDA_ERROR_INVALID_VALUE` if the pitch or
+    /// the address is misaligned.
     pub fn from_pitch2d(
         buffer: &Arc<DeviceBuffer<T>>,
         plane: Pitch2d,
@@ -239,13 +245,15 @@ impl<T> Texture<T> {
         self.handle.flags
     }
 
-    /// Returns `true` if a [`TextureView`] changes the format of the elements, so that they are not of type `T`.
+    /// Returns `true` if a [`TextureView`] changes the format of the elements, so that they are not
+    /// of type `T`.
     #[must_use]
     pub fn has_view_format(&self) -> bool {
         self.handle.has_view_format
     }
 
-    /// Returns a number that textures and surfaces of the same array have in common, or `None` for a texture of a buffer.
+    /// Returns a number that textures and surfaces of the same array have in common, or `None` for
+    /// a texture of a buffer.
     #[doc(hidden)]
     #[must_use]
     pub fn array_identity(&self) -> Option<usize> {
@@ -282,7 +290,8 @@ impl<T> Texture<T> {
         Ok(TextureOptions::from_raw(&raw))
     }
 
-    /// Destroys the texture, as [`Drop`] does, and returns any error. Waits on the host until all accesses to its memory have completed.
+    /// Destroys the texture, as [`Drop`] does, and returns any error. Waits on the host until all
+    /// accesses to its memory have completed.
     ///
     /// CUDA: `cuTexObjectDestroy`.
     ///
@@ -320,7 +329,8 @@ impl<T: Texel> Texture<T> {
         let view = view.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
         let raw = context.entered(|driver| {
             let mut raw = 0;
-            // SAFETY: all pointers are valid or null, the context is current, and the texture keeps the resource alive.
+            // SAFETY: all pointers are valid or null, the context is current, and the texture keeps
+            // the resource alive.
             unsafe { call!(driver, cuTexObjectCreate(&raw mut raw, resource, &raw const options, view) creates raw) }?;
             Ok(raw)
         })?;
@@ -343,7 +353,8 @@ impl TextureHandle {
         // Running kernels may still use the object.
         self.source.synchronize()?;
         self.context.entered(|driver| {
-            // SAFETY: the texture is live and idle, its context is current, and it is not used after this call.
+            // SAFETY: the texture is live and idle, its context is current, and it is not used
+            // after this call.
             unsafe { call!(driver, cuTexObjectDestroy(self.raw)) }.map_err(|error| {
                 error.about_handle("texture", self.raw, self.context.device().as_raw())
             })
@@ -394,9 +405,9 @@ impl<T> Source<T> {
     }
 }
 
-// SAFETY: `bind` makes the stream wait for the last write of the memory, and later writers wait for this access, which
-// `launched` records. The texture is borrowed, and it is destroyed only after every access, including those of graphs
-// that keep it.
+// SAFETY: `bind` makes the stream wait for the last write of the memory, and later writers wait for
+// this access, which `launched` records. The texture is borrowed, and it is destroyed only after
+// every access, including those of graphs that keep it.
 unsafe impl<T> Argument<TextureObject> for &Texture<T> {
     unsafe fn bind(&mut self, operation: &mut Operation<'_>) -> Result<TextureObject> {
         check_known("texture", &self.handle.context, operation.stream())?;
@@ -455,8 +466,8 @@ impl Drop for TextureHandle {
     }
 }
 
-/// Returns an error if a texture or surface of `context` cannot be used by kernels on `stream`: texture and surface
-/// objects belong to a context.
+/// Returns an error if a texture or surface of `context` cannot be used by kernels on `stream`:
+/// texture and surface objects belong to a context.
 pub(crate) fn check_known(what: &str, context: &Context, stream: &Stream) -> Result<()> {
     const OPERATION: &str = "kernel argument";
     stream.driver().check_same(context.driver(), OPERATION)?;

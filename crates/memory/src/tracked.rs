@@ -15,8 +15,9 @@ use crate::{peer_access, wait};
 pub(crate) struct Tracked {
     accesses: Accesses,
     reach: Accessibility,
-    /// The devices with access to the memory, as a bit set of the first 64. For managed memory, which all devices can access: the address
-    /// of the allocation while it is attached to the host for a view, and 0 otherwise.
+    /// The devices with access to the memory, as a bit set of the first 64. For managed memory,
+    /// which all devices can access: the address of the allocation while it is attached to the host
+    /// for a view, and 0 otherwise.
     reached: AtomicU64,
 }
 
@@ -70,7 +71,8 @@ impl Tracked {
         Ok(Self::leasable(stream, reach))
     }
 
-    /// Prevents launches of graphs that conflict with a host read or write while the operation exists.
+    /// Prevents launches of graphs that conflict with a host read or write while the operation
+    /// exists.
     #[inline]
     pub(crate) fn view(&self, operation: &'static str, is_write: bool) -> Result<HostAccess> {
         refuse_wait(operation)?;
@@ -84,7 +86,8 @@ impl Tracked {
         self.accesses.leave(move |accesses| {
             wait::free_or_leak(&driver, bytes, || {
                 accesses.synchronize()?;
-                // SAFETY: the memory is live, all work that uses it has completed, and no other reference to it exists.
+                // SAFETY: the memory is live, all work that uses it has completed, and no other
+                // reference to it exists.
                 unsafe { call!(&driver, cuMemFree_v2(address)) }
             });
             Ok(())
@@ -99,7 +102,8 @@ impl Tracked {
         self.accesses.leave(move |accesses| {
             wait::free_or_leak(&driver, bytes, || {
                 accesses.synchronize()?;
-                // SAFETY: after this success, nothing calls the closure again, and a `ManuallyDrop` does not drop its value.
+                // SAFETY: after this success, nothing calls the closure again, and a `ManuallyDrop`
+                // does not drop its value.
                 unsafe { ManuallyDrop::drop(&mut memory) };
                 Ok(())
             });
@@ -169,22 +173,24 @@ impl Tracked {
         self.accesses.synchronize_writes()
     }
 
-    /// Waits on the host until every access has completed. The host may then write or free the memory.
+    /// Waits on the host until every access has completed. The host may then write or free the
+    /// memory.
     #[inline]
     pub(crate) fn wait_for_uses(&mut self) -> Result<()> {
         self.accesses.synchronize()
     }
 
-    /// Makes the operation's stream wait for the accesses that conflict with a kernel that reads the memory. Grants the
-    /// stream's device access if the memory at `address` is on another device.
+    /// Makes the operation's stream wait for the accesses that conflict with a kernel that reads
+    /// the memory. Grants the stream's device access if the memory at `address` is on another
+    /// device.
     #[inline]
     pub(crate) fn before_kernel_read(
         &self,
         operation: &mut Operation<'_>,
         address: CUdeviceptr,
     ) -> Result<()> {
-        // Only the stream of the last write of the whole reads without a wait. Its device already has access: the
-        // memory is on it, or the writing kernel was granted access.
+        // Only the stream of the last write of the whole reads without a wait. Its device already
+        // has access: the memory is on it, or the writing kernel was granted access.
         if self.accesses.reads_freely_on(operation.stream()) {
             Ok(())
         } else {
@@ -192,8 +198,8 @@ impl Tracked {
         }
     }
 
-    /// Makes the operation's stream wait for the accesses that conflict with a kernel that writes the memory, and grants
-    /// access like [`Tracked::before_kernel_read`].
+    /// Makes the operation's stream wait for the accesses that conflict with a kernel that writes
+    /// the memory, and grants access like [`Tracked::before_kernel_read`].
     #[inline]
     pub(crate) fn before_kernel_write(
         &self,
@@ -248,14 +254,15 @@ impl Tracked {
         self.let_in_peer(KERNEL_ARGUMENT, stream, address)
     }
 
-    /// Records that managed memory, whose address is `address`, is attached to the host. The next access of a device ends the attachment.
+    /// Records that managed memory, whose address is `address`, is attached to the host. The next
+    /// access of a device ends the attachment.
     pub(crate) fn begin_host_attachment(&self, address: CUdeviceptr) {
         self.reached.store(address, Ordering::Release);
         self.accesses.order_next();
     }
 
-    /// Attaches managed memory to all streams if it is attached to the host for a view. The view ends, was forgotten, or failed to end
-    /// the attachment.
+    /// Attaches managed memory to all streams if it is attached to the host for a view. The view
+    /// ends, was forgotten, or failed to end the attachment.
     #[inline]
     pub(crate) fn end_host_attachment(&self, operation: &'static str) -> Result<()> {
         let is_attached =
@@ -273,7 +280,8 @@ impl Tracked {
         let address = self.reached.load(Ordering::Acquire);
         let everywhere = CUmemAttach_flags::CU_MEM_ATTACH_GLOBAL.0;
         let release = stream.enqueue_release(operation)?;
-        // SAFETY: the address is that of a whole live allocation of managed memory; the stream is live and belongs to this driver.
+        // SAFETY: the address is that of a whole live allocation of managed memory; the stream is
+        // live and belongs to this driver.
         unsafe {
             call!(
                 stream.driver(),
@@ -282,8 +290,8 @@ impl Tracked {
         }
         .map_err(|error| error.during(operation))?;
         drop(release);
-        // Another thread may enqueue an access on any stream as soon as it finds the memory attached. The wait is short: no device has
-        // used the memory since the view.
+        // Another thread may enqueue an access on any stream as soon as it finds the memory
+        // attached. The wait is short: no device has used the memory since the view.
         stream.drain()?;
         self.reached.store(0, Ordering::Release);
         self.accesses.end_view_to_write();

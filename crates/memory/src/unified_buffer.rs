@@ -21,16 +21,17 @@ use crate::wait;
 /// A buffer in managed (unified) memory.
 ///
 /// Kernels accept it like a [`DeviceBuffer`](crate::DeviceBuffer). The host accesses it through
-/// [`UnifiedBuffer::host_view`] and [`UnifiedBuffer::host_view_mut`], which wait for conflicting work. While a view
-/// exists, no conflicting work can start.
+/// [`UnifiedBuffer::host_view`] and [`UnifiedBuffer::host_view_mut`], which wait for conflicting
+/// work. While a view exists, no conflicting work can start.
 ///
 /// # Concurrent managed access
 ///
-/// On Linux with most GPUs, the host may access managed memory at any time. Elsewhere (Windows, WSL, Jetson, some
-/// virtual GPUs) the device attribute `CONCURRENT_MANAGED_ACCESS` is 0, and the host must not access a managed buffer
-/// while a device works, unless the buffer is attached to the host. [`UnifiedBuffer::host_view_mut`] works on every
-/// system: it attaches the buffer to the host for as long as the view exists. [`UnifiedBuffer::host_view`] requires
-/// [`UnifiedBuffer::attach`] there, because kernels may read a shared buffer in the meantime.
+/// On Linux with most GPUs, the host may access managed memory at any time. Elsewhere (Windows,
+/// WSL, Jetson, some virtual GPUs) the device attribute `CONCURRENT_MANAGED_ACCESS` is 0, and the
+/// host must not access a managed buffer while a device works, unless the buffer is attached to the
+/// host. [`UnifiedBuffer::host_view_mut`] works on every system: it attaches the buffer to the host
+/// for as long as the view exists. [`UnifiedBuffer::host_view`] requires [`UnifiedBuffer::attach`]
+/// there, because kernels may read a shared buffer in the meantime.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -54,7 +55,8 @@ pub struct UnifiedBuffer<T> {
 }
 
 impl<T> UnifiedBuffer<T> {
-    /// Frees the buffer, as [`Drop`] does, and returns any error. Waits for the work that accesses it.
+    /// Frees the buffer, as [`Drop`] does, and returns any error. Waits for the work that accesses
+    /// it.
     ///
     /// CUDA: `cuMemFree_v2`, `cuStreamSynchronize`.
     ///
@@ -79,7 +81,8 @@ impl<T> UnifiedBuffer<T> {
             return Ok(());
         }
         self.parts.origin.wait_for_uses()?;
-        // SAFETY: the memory is live, all work that accesses it has completed, and it is not used after this call.
+        // SAFETY: the memory is live, all work that accesses it has completed, and it is not used
+        // after this call.
         unsafe {
             call!(
                 self.parts.origin.stream().driver(),

@@ -1,7 +1,8 @@
 //! Virtual memory management (VMM).
 //!
-//! An [`AddressRange`] is a reserved range of virtual addresses, a [`PhysicalMemory`] is a physical allocation, and a
-//! [`Mapping`] maps physical memory into a range. A mapping keeps both alive, so handles may be dropped in any order.
+//! An [`AddressRange`] is a reserved range of virtual addresses, a [`PhysicalMemory`] is a physical
+//! allocation, and a [`Mapping`] maps physical memory into a range. A mapping keeps both alive, so
+//! handles may be dropped in any order.
 //!
 //! A new mapping is inaccessible until [`Mapping::set_access`] grants access.
 

@@ -9,7 +9,8 @@ use curium_driver::{Context, Driver, Error, Event, LeakedMemory, Result, Stream}
 /// The number of retries before memory is leaked: the first error may come from earlier work.
 const RETRIES: u32 = 2;
 
-/// Waits until all work on `stream` has completed. If this fails, the memory that the work accesses must be leaked.
+/// Waits until all work on `stream` has completed. If this fails, the memory that the work accesses
+/// must be leaked.
 ///
 /// # Errors
 ///
@@ -32,7 +33,8 @@ pub(crate) fn before_free_event(event: &Event) -> Result<()> {
     repeated(|| event.synchronize())
 }
 
-/// Waits like [`before_free`], for all work in a context. Fails while a stream of the context is being captured.
+/// Waits like [`before_free`], for all work in a context. Fails while a stream of the context is
+/// being captured.
 ///
 /// # Errors
 ///
@@ -41,8 +43,9 @@ pub(crate) fn before_free_context(context: &Context) -> Result<()> {
     repeated(|| context.synchronize())
 }
 
-/// Calls `end` for something that is being dropped, a second time if it fails, because no caller can: the first error may
-/// come from earlier work. Captures of other code, on other threads, neither prevent this nor are invalidated by it.
+/// Calls `end` for something that is being dropped, a second time if it fails, because no caller
+/// can: the first error may come from earlier work. Captures of other code, on other threads,
+/// neither prevent this nor are invalidated by it.
 ///
 /// # Errors
 ///
@@ -51,16 +54,17 @@ pub(crate) fn twice(driver: &Driver, mut end: impl FnMut() -> Result<()>) -> Res
     with_relaxed_capture_mode_if_possible(driver, || end().or_else(|_| end()))
 }
 
-/// Calls `free`, up to [`twice`], for memory of `bytes` bytes that is being dropped. If both attempts fail, the memory is
-/// leaked, counted and reported.
+/// Calls `free`, up to [`twice`], for memory of `bytes` bytes that is being dropped. If both
+/// attempts fail, the memory is leaked, counted and reported.
 pub(crate) fn free_or_leak(driver: &Driver, bytes: u64, free: impl FnMut() -> Result<()>) {
     if let Some(Err(error)) = dropping(|| twice(driver, free)) {
         leak(driver, LeakedMemory::new(1, bytes), &error);
     }
 }
 
-/// Calls `free` for memory of `bytes` bytes that is being dropped and returns to a cache, which makes no driver call that could
-/// disturb a capture. If it fails, the memory is leaked, counted and reported.
+/// Calls `free` for memory of `bytes` bytes that is being dropped and returns to a cache, which
+/// makes no driver call that could disturb a capture. If it fails, the memory is leaked, counted
+/// and reported.
 #[inline]
 pub(crate) fn return_or_leak(driver: &Driver, bytes: u64, free: impl FnOnce() -> Result<()>) {
     if let Some(Err(error)) = dropping(free) {
@@ -68,8 +72,9 @@ pub(crate) fn return_or_leak(driver: &Driver, bytes: u64, free: impl FnOnce() ->
     }
 }
 
-/// Drops `value`, which owns memory of `bytes` bytes, after `wait`, up to [`twice`], for its uses. If both attempts fail, the
-/// memory is leaked, counted and reported, unless the context is lost: then nothing accesses the memory.
+/// Drops `value`, which owns memory of `bytes` bytes, after `wait`, up to [`twice`], for its uses.
+/// If both attempts fail, the memory is leaked, counted and reported, unless the context is lost:
+/// then nothing accesses the memory.
 pub(crate) fn drop_or_leak<T>(
     driver: &Driver,
     bytes: u64,

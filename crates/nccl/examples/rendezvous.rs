@@ -1,6 +1,7 @@
 //! Each rank reports its place, and the bytes that it received from rank 0.
 //!
-//! `cargo build --example rendezvous`, then for example `mpirun -n 4 target/debug/examples/rendezvous`.
+//! `cargo build --example rendezvous`, then for example
+//! `mpirun -n 4 target/debug/examples/rendezvous`.
 
 #![expect(clippy::print_stdout, reason = "an example prints its result")]
 

@@ -22,7 +22,8 @@ pub struct CallDifference {
     pub rank: usize,
     /// The number of the collective on the communicator, from 1.
     pub collective: u64,
-    /// The call of this rank, such as `broadcast of 4`; `None` if it has not called this collective.
+    /// The call of this rank, such as `broadcast of 4`; `None` if it has not called this
+    /// collective.
     pub call: Option<Box<str>>,
     /// The call of rank 0; `None` if it has not called this collective.
     pub call_of_rank_0: Option<Box<str>>,
@@ -37,11 +38,13 @@ struct SentCall {
 }
 
 impl TimeoutError {
-    /// Compares the last collectives of this rank with those of rank 0, after the operations of the ranks did not complete.
+    /// Compares the last collectives of this rank with those of rank 0, after the operations of the
+    /// ranks did not complete.
     ///
     /// Every rank whose operation timed out calls this, with the exchange of the job, such as its
-    /// [`Rendezvous`](crate::Rendezvous). Returns the first collective that differs, or `None`: then another rank differs, or did not
-    /// reach the operation. The ranks that differ from rank 0 are the culprits, or rank 0 if all others differ.
+    /// [`Rendezvous`](crate::Rendezvous). Returns the first collective that differs, or `None`:
+    /// then another rank differs, or did not reach the operation. The ranks that differ from rank 0
+    /// are the culprits, or rank 0 if all others differ.
     ///
     /// ```no_run
     /// # fn example(mut rendezvous: curium_nccl::Rendezvous, result: curium_nccl::Result<()>) {
@@ -58,8 +61,8 @@ impl TimeoutError {
     ///
     /// # Errors
     ///
-    /// The error of the exchange: [`RendezvousError::MissingRanks`] names the ranks that do not take part, because they have ended, or
-    /// wait for something else.
+    /// The error of the exchange: [`RendezvousError::MissingRanks`] names the ranks that do not
+    /// take part, because they have ended, or wait for something else.
     pub fn compare_calls(
         &self,
         exchange: &mut impl Exchange,
@@ -101,7 +104,8 @@ fn sent_calls(recent: &[RecentCall]) -> Vec<SentCall> {
     collectives.collect()
 }
 
-/// Returns the name of a collective without the part of this rank in it: the root calls `gather_into`, and the others `gather`.
+/// Returns the name of a collective without the part of this rank in it: the root calls
+/// `gather_into`, and the others `gather`.
 fn name(name: &str) -> [u8; NAME_BYTES] {
     let name = name
         .trim_end_matches("_into")

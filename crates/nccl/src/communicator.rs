@@ -36,15 +36,18 @@ use crate::sys::ncclComm_t;
 
 /// One rank of a communicator: a device among those that exchange data.
 ///
-/// Operations are enqueued on a stream and return before they have run. Their memory may be in buffers of any stream: operations wait for
-/// earlier accesses on the device, and later accesses wait for them, as for kernels.
+/// Operations are enqueued on a stream and return before they have run. Their memory may be in
+/// buffers of any stream: operations wait for earlier accesses on the device, and later accesses
+/// wait for them, as for kernels.
 ///
 /// NCCL allows one thread at a time to use a communicator, so operations borrow it exclusively.
 ///
-/// In a capture (`Graph::capture`), pass the capture scope as the stream: operations become nodes. Every rank captures and launches the
-/// same operations. The graph keeps the communicator and leases the memory.
+/// In a capture (`Graph::capture`), pass the capture scope as the stream: operations become nodes.
+/// Every rank captures and launches the same operations. The graph keeps the communicator and
+/// leases the memory.
 ///
-/// Dropping a communicator waits until the operations of all ranks have completed, or aborts it if one has failed.
+/// Dropping a communicator waits until the operations of all ranks have completed, or aborts it if
+/// one has failed.
 ///
 /// ```
 /// # let config = curium_sim::Config::new().with_devices(2);
@@ -88,14 +91,15 @@ impl Communicator {
         }
     }
 
-    /// Borrows a communicator that other code owns, on the device of `context`. It is neither destroyed nor aborted.
+    /// Borrows a communicator that other code owns, on the device of `context`. It is neither
+    /// destroyed nor aborted.
     ///
     /// CUDA: `ncclCommUserRank`, `ncclCommCount`.
     ///
     /// # Safety
     ///
-    /// - `raw` is a blocking communicator of `library` on the device of `context`, and lives as long as the result, and every graph that
-    ///   captures its operations.
+    /// - `raw` is a blocking communicator of `library` on the device of `context`, and lives as
+    ///   long as the result, and every graph that captures its operations.
     /// - No other code uses it while an operation of the result is called.
     ///
     /// # Errors
@@ -139,12 +143,13 @@ impl Communicator {
         &self.shared.library
     }
 
-    /// Returns the raw communicator, for functions that this crate does not wrap. Calls must not destroy or abort it. Their accesses are
-    /// not tracked.
+    /// Returns the raw communicator, for functions that this crate does not wrap. Calls must not
+    /// destroy or abort it. Their accesses are not tracked.
     ///
     /// # Errors
     ///
-    /// [`Error::Aborted`](crate::Error::Aborted) if it was aborted, and [`Error::Finalized`](crate::Error::Finalized) if it was finalized.
+    /// [`Error::Aborted`](crate::Error::Aborted) if it was aborted, and
+    /// [`Error::Finalized`](crate::Error::Finalized) if it was finalized.
     pub fn as_raw(&mut self) -> Result<ncclComm_t> {
         match self.shared.stage.load(Acquire) {
             LIVE => Ok(self.shared.raw),
@@ -168,14 +173,14 @@ impl Communicator {
     ///
     /// # Errors
     ///
-    /// - [`Error::Argument`](crate::Error::Argument) if the lengths or the rank are invalid, or the stream belongs to another device.
-    ///   NCCL is not called.
+    /// - [`Error::Argument`](crate::Error::Argument) if the lengths or the rank are invalid, or the
+    ///   stream belongs to another device. NCCL is not called.
     /// - [`Error::Call`](crate::Error::Call) with the error of NCCL.
-    /// - [`Error::Aborted`](crate::Error::Aborted) if the communicator was aborted, and [`Error::Finalized`](crate::Error::Finalized) if it
-    ///   was finalized.
+    /// - [`Error::Aborted`](crate::Error::Aborted) if the communicator was aborted, and
+    ///   [`Error::Finalized`](crate::Error::Finalized) if it was finalized.
     /// - [`Error::Timeout`](crate::Error::Timeout) if the other ranks did not connect in time.
-    // Inlined: docs/performance.md, "Functions around a call". Most checks of an operation that is created in the call are then made at
-    // compile time.
+    // Inlined: docs/performance.md, "Functions around a call". Most checks of an operation that is
+    // created in the call are then made at compile time.
     #[inline(always)]
     pub fn enqueue(&mut self, stream: &Stream, mut operation: Operation<'_>) -> Result<()> {
         let name = operation.name();
@@ -203,7 +208,8 @@ impl Communicator {
                 count,
                 addresses,
             };
-            // SAFETY: the communicator is in use, the stream is live and of its device, and the memory is bound.
+            // SAFETY: the communicator is in use, the stream is live and of its device, and the
+            // memory is bound.
             let result = entered(&shared.context, || unsafe { shared.call(name, form, call) });
             // A failure may come after some work was enqueued.
             // SAFETY: `bind` succeeded with this operation.
@@ -220,13 +226,16 @@ impl Communicator {
         }
     }
 
-    /// Waits until the stream has completed its work, including the operations of this communicator.
+    /// Waits until the stream has completed its work, including the operations of this
+    /// communicator.
     ///
-    /// With a [timeout](CommunicatorOptions::with_timeout), the communicator is aborted when the timeout has elapsed, or when NCCL reports
-    /// that another rank has failed. This ends kernels that wait for other ranks. After the launch of a graph, only this wait has a
-    /// timeout: wait here before `to_vec` and its like.
+    /// With a [timeout](CommunicatorOptions::with_timeout), the communicator is aborted when the
+    /// timeout has elapsed, or when NCCL reports that another rank has failed. This ends kernels
+    /// that wait for other ranks. After the launch of a graph, only this wait has a timeout: wait
+    /// here before `to_vec` and its like.
     ///
-    /// CUDA: `cuStreamQuery`, `ncclCommGetAsyncError`, `cuStreamSynchronize`, and `ncclCommAbort` on failure.
+    /// CUDA: `cuStreamQuery`, `ncclCommGetAsyncError`, `cuStreamSynchronize`, and `ncclCommAbort`
+    /// on failure.
     ///
     /// # Errors
     ///
@@ -244,15 +253,16 @@ impl Communicator {
         Ok(stream.synchronize()?)
     }
 
-    /// Waits for the operations of all ranks, and destroys the communicator. If a graph that captured it or memory that is registered with
-    /// it still exists, it is destroyed together with the last of them.
+    /// Waits for the operations of all ranks, and destroys the communicator. If a graph that
+    /// captured it or memory that is registered with it still exists, it is destroyed together with
+    /// the last of them.
     ///
     /// CUDA: `ncclCommFinalize`, `ncclCommDestroy`.
     ///
     /// # Errors
     ///
-    /// An error of NCCL, or [`Error::Timeout`](crate::Error::Timeout) if the other ranks did not finish in time, in which case the
-    /// communicator is aborted.
+    /// An error of NCCL, or [`Error::Timeout`](crate::Error::Timeout) if the other ranks did not
+    /// finish in time, in which case the communicator is aborted.
     #[doc(alias = "ncclCommFinalize")]
     #[doc(alias = "ncclCommDestroy")]
     pub fn close(self) -> Result<()> {

@@ -4,8 +4,9 @@ use bytemuck::Pod;
 
 use crate::sys::ncclDataType_t;
 
-/// A type of elements that NCCL transfers and reduces: integers of 8, 32 and 64 bits, `f32` and `f64`, with the feature `half` `f16` and
-/// `bf16`, and with the feature `float8` `F8E4M3` and `F8E5M2`, which NCCL has since 2.24.
+/// A type of elements that NCCL transfers and reduces: integers of 8, 32 and 64 bits, `f32` and
+/// `f64`, with the feature `half` `f16` and `bf16`, and with the feature `float8` `F8E4M3` and
+/// `F8E5M2`, which NCCL has since 2.24.
 pub trait Element: Pod + Send + Sync + private::Sealed {
     #[doc(hidden)]
     const TYPE: ncclDataType_t;

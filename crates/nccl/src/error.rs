@@ -18,7 +18,8 @@ pub use self::rendezvous::RendezvousError;
 pub use self::returned::Returned;
 use crate::sys::ncclResult_t;
 
-/// Calls a function of NCCL, like [`curium_sys::call!`], with the error of this crate, which has NCCL's message.
+/// Calls a function of NCCL, like [`curium_sys::call!`], with the error of this crate, which has
+/// NCCL's message.
 macro_rules! call {
     ($api:expr, $function:ident($($argument:expr),* $(,)?)) => {{
         let api = $api;
@@ -34,7 +35,8 @@ pub(crate) use call;
 /// A `Result` of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// The reason why an operation failed. `Debug` is the text of `Display`, with hints and sources on lines of their own.
+/// The reason why an operation failed. `Debug` is the text of `Display`, with hints and sources on
+/// lines of their own.
 #[derive(ThisError)]
 #[non_exhaustive]
 pub enum Error {
@@ -67,7 +69,8 @@ pub enum Error {
     Driver(#[from] curium_driver::Error),
 }
 
-// Every variant is a pointer, or an enum of pointers, so that the result of a call is returned in registers.
+// Every variant is a pointer, or an enum of pointers, so that the result of a call is returned in
+// registers.
 const _: () = assert!(
     size_of::<Error>() == 2 * size_of::<usize>(),
     "a variant is larger than a pointer"

@@ -38,8 +38,9 @@ pub struct Group<'a> {
     used: SmallVec<[UseGuard<Arc<Shared>>; 1]>,
     /// The context of the first operation, which is current until the group has ended.
     entered: Option<(CUcontext, Entered<'a>)>,
-    /// The capture that the thread recorded when the group started. An operation of a group keeps its capture open, so the end of a capture
-    /// within the group would wait for the end of the group.
+    /// The capture that the thread recorded when the group started. An operation of a group keeps
+    /// its capture open, so the end of a capture within the group would wait for the end of the
+    /// group.
     capture: usize,
     is_open: bool,
 }
@@ -56,17 +57,19 @@ struct Added<'a> {
 }
 
 impl Nccl {
-    /// Starts the operations that `operations` adds to the group as one: they progress together. A group is required for a thread with
-    /// several ranks, and for transfers that depend on each other.
+    /// Starts the operations that `operations` adds to the group as one: they progress together. A
+    /// group is required for a thread with several ranks, and for transfers that depend on each
+    /// other.
     ///
-    /// The group ends when the closure returns, fails or panics: in each case, the operations that were added are started.
+    /// The group ends when the closure returns, fails or panics: in each case, the operations that
+    /// were added are started.
     ///
     /// CUDA: `ncclGroupStart`, `ncclGroupEnd`.
     ///
     /// # Errors
     ///
-    /// [`Error::Argument`] within another group. The error of the closure, or else that of NCCL, or [`Error::Timeout`] as for
-    /// [`Communicator::enqueue`].
+    /// [`Error::Argument`] within another group. The error of the closure, or else that of NCCL, or
+    /// [`Error::Timeout`] as for [`Communicator::enqueue`].
     ///
     /// ```
     /// # let config = curium_sim::Config::new().with_devices(2);
@@ -94,7 +97,8 @@ impl Nccl {
         &'a self,
         operations: impl FnOnce(&mut Group<'a>) -> Result<R>,
     ) -> Result<R> {
-        // The group releases the communicators before the caller's values are dropped. It is large, and is not moved.
+        // The group releases the communicators before the caller's values are dropped. It is large,
+        // and is not moved.
         let (result, ended) = {
             let mut group = Group::new(self);
             group.start()?;
@@ -132,7 +136,8 @@ impl<'a> Group<'a> {
     ///
     /// # Errors
     ///
-    /// As for [`Communicator::enqueue`]. [`Error::Argument`] in a capture that began within the group.
+    /// As for [`Communicator::enqueue`]. [`Error::Argument`] in a capture that began within the
+    /// group.
     pub fn enqueue(
         &mut self,
         communicator: &mut Communicator,
@@ -174,7 +179,8 @@ impl<'a> Group<'a> {
             count,
             addresses,
         };
-        // SAFETY: the communicator is in use, the stream is live and of its device, and the memory is bound, until the group has ended.
+        // SAFETY: the communicator is in use, the stream is live and of its device, and the memory
+        // is bound, until the group has ended.
         let (operator, result) = match unsafe { operation.form.call(call) } {
             Ok(operator) => (operator, Ok(())),
             Err(error) => (CreatedOperator::NONE, Err(error)),
@@ -191,8 +197,8 @@ impl<'a> Group<'a> {
         result
     }
 
-    /// Starts the use of the communicator by the group, unless it has begun, and returns its index in `used`. Returns an error if the
-    /// communicator was finalized or aborted.
+    /// Starts the use of the communicator by the group, unless it has begun, and returns its index
+    /// in `used`. Returns an error if the communicator was finalized or aborted.
     #[inline]
     fn begin_use(&mut self, shared: &Arc<Shared>, operation: &'static str) -> Result<usize> {
         if let Some(index) = self
@@ -208,8 +214,8 @@ impl<'a> Group<'a> {
         Ok(self.used.len() - 1)
     }
 
-    /// Makes the context of the communicator current: that of the first operation until the group has ended, another one until the result
-    /// is dropped.
+    /// Makes the context of the communicator current: that of the first operation until the group
+    /// has ended, another one until the result is dropped.
     #[inline]
     fn enter<'s>(&mut self, shared: &'s Shared, stream: &'a Stream) -> Result<Option<Entered<'s>>> {
         let raw = shared.context.as_raw();
@@ -232,7 +238,8 @@ impl<'a> Group<'a> {
             let first = self.used.first().filter(|_| self.entered.is_none());
             // Without the context, the group ends as well.
             let _entered = first.and_then(|use_guard| use_guard.shared().context.enter().ok());
-            // SAFETY: the group was started on this thread, and what its operations use is borrowed or kept.
+            // SAFETY: the group was started on this thread, and what its operations use is borrowed
+            // or kept.
             unsafe { call!(api, ncclGroupEnd()) }
         };
         self.entered = None;
@@ -258,7 +265,8 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// Waits until a non-blocking group has enqueued its operations, and used their operators, and records their accesses.
+    /// Waits until a non-blocking group has enqueued its operations, and used their operators, and
+    /// records their accesses.
     #[cold]
     fn settle(&mut self, ended: Result<()>) -> Result<()> {
         let communicators: Vec<_> = self
@@ -335,7 +343,8 @@ impl Drop for Group<'_> {
     }
 }
 
-/// Returns the identity of the calling thread, which is not 0: an address within the thread's data that every operation reads anyway.
+/// Returns the identity of the calling thread, which is not 0: an address within the thread's data
+/// that every operation reads anyway.
 #[inline(always)]
 pub(crate) fn thread_identity() -> usize {
     IS_OPEN.with(|is_open| ptr::from_ref(is_open).addr())

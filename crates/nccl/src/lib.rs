@@ -1,16 +1,19 @@
 //! Several GPUs, processes and machines over NCCL.
 //!
-//! A launcher (`torchrun`, `mpirun`, `srun`, Kubernetes or `curium run`) starts one process per GPU, a *rank*. [`Rendezvous`] reads the
-//! rank from the launcher's environment variables, and sends NCCL's [`UniqueId`] from rank 0 to all ranks. A [`Communicator`] enqueues
-//! collectives and transfers ([`Operation`]) on streams, on buffers of any stream, with checked lengths and types.
+//! A launcher (`torchrun`, `mpirun`, `srun`, Kubernetes or `curium run`) starts one process per
+//! GPU, a *rank*. [`Rendezvous`] reads the rank from the launcher's environment variables, and
+//! sends NCCL's [`UniqueId`] from rank 0 to all ranks. A [`Communicator`] enqueues collectives and
+//! transfers ([`Operation`]) on streams, on buffers of any stream, with checked lengths and types.
 //!
-//! [`Nccl`] finds the library of this machine, of any version since 2.18. Neither compiling nor starting a program requires it.
+//! [`Nccl`] finds the library of this machine, of any version since 2.18. Neither compiling nor
+//! starting a program requires it.
 //!
 //! # Features
 //!
 //! `half` (not on by default) adds collectives of `half::f16` and `half::bf16`.
 //!
-//! `float8` (not on by default) adds collectives of `float8::F8E4M3` and `float8::F8E5M2`, with NCCL 2.24.
+//! `float8` (not on by default) adds collectives of `float8::F8E4M3` and `float8::F8E5M2`, with
+//! NCCL 2.24.
 //!
 //! # Example
 //!

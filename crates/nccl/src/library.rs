@@ -11,19 +11,22 @@ use curium_sys::nccl;
 use crate::error::{CallError, Error, Result};
 use crate::sys::{Api, ncclResult_t};
 
-/// NCCL, loaded. Clones are cheap and share the table of functions. The library stays loaded until the process ends.
+/// NCCL, loaded. Clones are cheap and share the table of functions. The library stays loaded until
+/// the process ends.
 ///
-/// The environment variable `CURIUM_NCCL_PATH` overrides the search. The Python packages are `nvidia-nccl-cu13`, `nvidia-nccl-cu12`
-/// and `nvidia-nccl-cu11`.
+/// The environment variable `CURIUM_NCCL_PATH` overrides the search. The Python packages are
+/// `nvidia-nccl-cu13`, `nvidia-nccl-cu12` and `nvidia-nccl-cu11`.
 #[derive(Clone)]
 pub struct Nccl(nccl::Nccl);
 
 impl Nccl {
-    /// Loads the library of this machine, as [`curium_sys::nccl::Nccl::load`]. Later calls return the same library.
+    /// Loads the library of this machine, as [`curium_sys::nccl::Nccl::load`]. Later calls return
+    /// the same library.
     ///
     /// # Errors
     ///
-    /// [`Error::Load`] lists the paths tried and the packages to install. The next call tries again.
+    /// [`Error::Load`] lists the paths tried and the packages to install. The next call tries
+    /// again.
     pub fn load() -> Result<Self> {
         Ok(Self(nccl::Nccl::load()?))
     }
@@ -38,7 +41,8 @@ impl Nccl {
     ///
     /// [`Error::Load`] has the reason for the rejection.
     pub unsafe fn load_from(path: impl AsRef<Path>) -> Result<Self> {
-        // SAFETY: the conditions of the called function are those of this one, which the caller guarantees.
+        // SAFETY: the conditions of the called function are those of this one, which the caller
+        // guarantees.
         Ok(Self(unsafe { nccl::Nccl::load_from(path) }?))
     }
 
@@ -52,7 +56,8 @@ impl Nccl {
     ///
     /// [`Error::Call`] if the library does not report its version.
     pub unsafe fn from_api(api: Api) -> Result<Self> {
-        // SAFETY: the conditions of the called function are those of this one, which the caller guarantees.
+        // SAFETY: the conditions of the called function are those of this one, which the caller
+        // guarantees.
         Ok(Self(unsafe { nccl::Nccl::from_api(api) }?))
     }
 
@@ -119,7 +124,8 @@ pub(crate) fn missing(api: &Api, function: &'static str) -> Error {
 /// Returns the error for a code, with NCCL's message.
 #[cold]
 pub(crate) fn failed(api: &Api, function: &'static str, code: ncclResult_t) -> Error {
-    // SAFETY: the function ignores the communicator, and returns null or text that outlives this call.
+    // SAFETY: the function ignores the communicator, and returns null or text that outlives this
+    // call.
     let text = api
         .ncclGetLastError
         .map_or(ptr::null(), |get| unsafe { get(ptr::null_mut()) });

@@ -14,11 +14,12 @@ use crate::library::Nccl;
 /// The alignment of all device memory.
 const ALIGNMENT: usize = 256;
 
-/// A memory resource that allocates with NCCL. Its memory is suitable for [registration](crate::Communicator::register) and
+/// A memory resource that allocates with NCCL. Its memory is suitable for
+/// [registration](crate::Communicator::register) and
 /// [windows](crate::Communicator::register_window) on every kind of connection.
 ///
-/// Allocations are rounded up to a multiple of 2 MiB where this is the GPU's mapping granularity. Allocating and freeing are slow, and
-/// freeing waits for the work on the stream.
+/// Allocations are rounded up to a multiple of 2 MiB where this is the GPU's mapping granularity.
+/// Allocating and freeing are slow, and freeing waits for the work on the stream.
 ///
 /// Requires NCCL 2.19. CUDA: `ncclMemAlloc`, `ncclMemFree`, `cuStreamQuery`, `cuStreamSynchronize`.
 #[derive(Clone)]
@@ -27,15 +28,16 @@ const ALIGNMENT: usize = 256;
 pub struct NcclMemory(Nccl);
 
 impl Nccl {
-    /// Returns the library's memory as a resource: `DeviceBuffer::zeroed_in(&stream, len, nccl.memory())`.
+    /// Returns the library's memory as a resource:
+    /// `DeviceBuffer::zeroed_in(&stream, len, nccl.memory())`.
     #[must_use]
     pub fn memory(&self) -> NcclMemory {
         NcclMemory(self.clone())
     }
 }
 
-// SAFETY: NCCL upholds the contract for memory that it allocated on the stream's device, which lives until it is freed, after the stream
-// has been synchronized.
+// SAFETY: NCCL upholds the contract for memory that it allocated on the stream's device, which
+// lives until it is freed, after the stream has been synchronized.
 unsafe impl Resource for NcclMemory {
     fn allocate(
         &self,
@@ -80,7 +82,8 @@ unsafe impl Resource for NcclMemory {
         }
         stream.context().entered(|_| {
             let raw = ptr::without_provenance_mut(pointer.as_raw() as usize);
-            // SAFETY: the caller guarantees that the memory is live, and that the stream, which has completed, waited for every access.
+            // SAFETY: the caller guarantees that the memory is live, and that the stream, which has
+            // completed, waited for every access.
             let freed = unsafe { call!(self.0.api(), ncclMemFree(raw)) };
             freed.map_err(|error| converted("NcclMemory::deallocate", &error))
         })

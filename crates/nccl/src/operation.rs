@@ -17,18 +17,21 @@ use crate::sys::ncclDataType_t;
 
 /// A collective or a transfer between two ranks, with the memory that it accesses.
 ///
-/// [`Communicator::enqueue`](crate::Communicator::enqueue) runs one, and [`Group::enqueue`](crate::Group::enqueue) several as one. Lengths,
-/// ranks and types are checked there, before NCCL is called. They must agree on all ranks: every rank calls the same collectives in the
-/// same order, with the same number and type of elements, and for every send there is a receive.
+/// [`Communicator::enqueue`](crate::Communicator::enqueue) runs one, and
+/// [`Group::enqueue`](crate::Group::enqueue) several as one. Lengths, ranks and types are checked
+/// there, before NCCL is called. They must agree on all ranks: every rank calls the same
+/// collectives in the same order, with the same number and type of elements, and for every send
+/// there is a receive.
 ///
-/// An operation with a root has a separate function for the root: `reduce_into` and `gather_into` receive the result, `broadcast_from` and
-/// `scatter_from` send the data.
+/// An operation with a root has a separate function for the root: `reduce_into` and `gather_into`
+/// receive the result, `broadcast_from` and `scatter_from` send the data.
 pub struct Operation<'a> {
     pub(crate) form: Form,
     pub(crate) operands: Operands<'a>,
 }
 
-/// An operation without its memory. It is passed by value: a reference to it would make every operation write it to memory.
+/// An operation without its memory. It is passed by value: a reference to it would make every
+/// operation write it to memory.
 #[derive(Clone, Copy)]
 pub(crate) struct Form {
     kind: Kind,
@@ -40,9 +43,11 @@ pub(crate) struct Form {
     element: ncclDataType_t,
     /// The size of an element in bytes.
     width: usize,
-    /// The numbers of elements of the source and of the target; in place, both are those of the memory.
+    /// The numbers of elements of the source and of the target; in place, both are those of the
+    /// memory.
     lengths: (usize, usize),
-    /// `true` if there is a source or a target only: the operation is in place, or the rank does not send or receive.
+    /// `true` if there is a source or a target only: the operation is in place, or the rank does
+    /// not send or receive.
     is_single: bool,
 }
 
@@ -65,8 +70,9 @@ enum Kind {
     Receive,
 }
 
-/// The properties of a kind that checks and addresses depend on. They are stored, for speed: the compiler merges tests of a kind that is
-/// not constant into tables of jumps, which the processor mispredicts after a call of NCCL.
+/// The properties of a kind that checks and addresses depend on. They are stored, for speed: the
+/// compiler merges tests of a kind that is not constant into tables of jumps, which the processor
+/// mispredicts after a call of NCCL.
 #[derive(Clone, Copy, Debug)]
 struct Parts {
     /// `true` if the source has elements for each rank.
@@ -85,7 +91,8 @@ pub(crate) struct Membership {
 }
 
 impl<'a> Operation<'a> {
-    /// Reduces the elements of all ranks, and writes the result on every rank. All memory has the same length.
+    /// Reduces the elements of all ranks, and writes the result on every rank. All memory has the
+    /// same length.
     #[doc(alias = "ncclAllReduce")]
     #[inline]
     pub fn all_reduce<T: Element>(
@@ -117,7 +124,8 @@ impl<'a> Operation<'a> {
         Self::new(Kind::Reduce, Some(root), reduction, Some(source), None)
     }
 
-    /// Reduces the elements of all ranks, and writes the result on this rank, the root. All memory has the same length.
+    /// Reduces the elements of all ranks, and writes the result on this rank, the root. All memory
+    /// has the same length.
     #[doc(alias = "ncclReduce")]
     #[inline]
     pub fn reduce_into<T: Element>(
@@ -170,7 +178,8 @@ impl<'a> Operation<'a> {
         )
     }
 
-    /// Writes the elements of all ranks, in the order of the ranks. The length of `target` is that of `source` times the number of ranks.
+    /// Writes the elements of all ranks, in the order of the ranks. The length of `target` is that
+    /// of `source` times the number of ranks.
     #[doc(alias = "ncclAllGather")]
     #[inline]
     pub fn all_gather<T: Element>(
@@ -186,15 +195,16 @@ impl<'a> Operation<'a> {
         )
     }
 
-    /// Writes the elements of all ranks, in the order of the ranks. The part of this rank is already in its place.
+    /// Writes the elements of all ranks, in the order of the ranks. The part of this rank is
+    /// already in its place.
     #[doc(alias = "ncclAllGather")]
     #[inline]
     pub fn all_gather_in_place<T: Element>(memory: &'a mut DeviceSlice<T>) -> Self {
         Self::new(Kind::AllGather, None, Reduction::Sum, None, Some(memory))
     }
 
-    /// Reduces the elements of all ranks, and writes the part of this rank. The length of `source` is that of `target` times the number of
-    /// ranks.
+    /// Reduces the elements of all ranks, and writes the part of this rank. The length of `source`
+    /// is that of `target` times the number of ranks.
     #[doc(alias = "ncclReduceScatter")]
     #[inline]
     pub fn reduce_scatter<T: Element>(
@@ -211,7 +221,8 @@ impl<'a> Operation<'a> {
         )
     }
 
-    /// Reduces the elements of all ranks, and writes the part of this rank in its place. The other parts are unspecified afterwards.
+    /// Reduces the elements of all ranks, and writes the part of this rank in its place. The other
+    /// parts are unspecified afterwards.
     #[doc(alias = "ncclReduceScatter")]
     #[inline]
     pub fn reduce_scatter_in_place<T: Element>(
@@ -221,8 +232,8 @@ impl<'a> Operation<'a> {
         Self::new(Kind::ReduceScatter, None, reduction, None, Some(memory))
     }
 
-    /// Sends part `r` of `source` to rank `r`, and writes the part that rank `r` sends to part `r` of `target`. Both have the same length,
-    /// a multiple of the number of ranks.
+    /// Sends part `r` of `source` to rank `r`, and writes the part that rank `r` sends to part `r`
+    /// of `target`. Both have the same length, a multiple of the number of ranks.
     ///
     /// Before NCCL 2.28, this is a group of transfers.
     #[doc(alias = "ncclAlltoAll")]
@@ -249,8 +260,8 @@ impl<'a> Operation<'a> {
         Self::new(Kind::Gather, Some(root), Reduction::Sum, Some(source), None)
     }
 
-    /// Writes the elements of all ranks, in the order of the ranks, on this rank, the root. The length of `target` is that of `source`
-    /// times the number of ranks.
+    /// Writes the elements of all ranks, in the order of the ranks, on this rank, the root. The
+    /// length of `target` is that of `source` times the number of ranks.
     ///
     /// Before NCCL 2.28, this is a group of transfers.
     #[doc(alias = "ncclGather")]
@@ -283,8 +294,8 @@ impl<'a> Operation<'a> {
         )
     }
 
-    /// Sends part `r` of `source` to rank `r`, and writes the part of this rank, the root. The length of `source` is that of `target` times
-    /// the number of ranks.
+    /// Sends part `r` of `source` to rank `r`, and writes the part of this rank, the root. The
+    /// length of `source` is that of `target` times the number of ranks.
     ///
     /// Before NCCL 2.28, this is a group of transfers.
     #[doc(alias = "ncclScatter")]
@@ -302,7 +313,8 @@ impl<'a> Operation<'a> {
         )
     }
 
-    /// Sends the elements to the rank `peer`, which must receive the same number. The stream waits until it has received them.
+    /// Sends the elements to the rank `peer`, which must receive the same number. The stream waits
+    /// until it has received them.
     #[doc(alias = "ncclSend")]
     #[inline]
     pub fn send<T: Element>(source: &'a DeviceSlice<T>, peer: usize) -> Self {

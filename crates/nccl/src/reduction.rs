@@ -94,7 +94,8 @@ impl Operator {
         let mut raw = ncclRedOp_t(0);
         let factor = factor.as_mut_ptr().cast::<c_void>();
         let residence = ncclScalarResidence_t::ncclScalarHostImmediate;
-        // SAFETY: the communicator is live, `raw` is valid for writes, and the factor has the type and is read during the call.
+        // SAFETY: the communicator is live, `raw` is valid for writes, and the factor has the type
+        // and is read during the call.
         unsafe {
             call!(
                 api,
@@ -125,12 +126,13 @@ impl CreatedOperator {
     ///
     /// # Safety
     ///
-    /// `communicator` is live and the one that the operator was created for. Every call with the operator has returned, including the
-    /// end of its group.
+    /// `communicator` is live and the one that the operator was created for. Every call with the
+    /// operator has returned, including the end of its group.
     #[inline]
     pub(crate) unsafe fn destroy(self, api: &Api, communicator: ncclComm_t) -> Result<()> {
         match self.0 {
-            // SAFETY: the caller guarantees the communicator, and that no call uses the operator any more.
+            // SAFETY: the caller guarantees the communicator, and that no call uses the operator
+            // any more.
             Some(raw) => unsafe { call!(api, ncclRedOpDestroy(raw, communicator)) },
             None => Ok(()),
         }

@@ -1,4 +1,5 @@
-//! The example that measures the operations runs on the simulator. It lies in the folder `examples` beside that of this test.
+//! The example that measures the operations runs on the simulator. It lies in the folder `examples`
+//! beside that of this test.
 #![cfg(not(miri))]
 
 use std::process::{Command, Output};

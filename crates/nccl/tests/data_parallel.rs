@@ -67,7 +67,8 @@ fn losses_ignore_the_rank_count() -> TestResult {
     Ok(())
 }
 
-/// The environment variable of a rank that is a process: its number, the port, and the time in microseconds after which rank 1 dies.
+/// The environment variable of a rank that is a process: its number, the port, and the time in
+/// microseconds after which rank 1 dies.
 const RANK: &str = "CURIUM_TEST_RANK";
 
 /// The environment variable that replaces the number of deaths: 100 take a few minutes.
@@ -84,7 +85,8 @@ fn dead_rank_ends_the_training() -> TestResult {
     }
     let deaths: u64 = std::env::var(DEATHS).map_or(6, |text| text.parse().expect("not a number"));
     for death in 0..deaths {
-        // The points are spread over about a tenth of a second: over the first step, the capture, and launches.
+        // The points are spread over about a tenth of a second: over the first step, the capture,
+        // and launches.
         let time = death * 1_000_003 % 100_000;
         let listener =
             TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());

@@ -95,7 +95,8 @@ fn drip(strangers: Vec<TcpStream>) {
     });
 }
 
-/// Strangers open more connections than rank 0 may have files, and hold them. A rank with the token arrives nevertheless.
+/// Strangers open more connections than rank 0 may have files, and hold them. A rank with the token
+/// arrives nevertheless.
 #[test]
 fn rank_arrives_without_files() -> Result {
     if let Ok(port) = env::var(PORT) {

@@ -1,4 +1,5 @@
-//! Peers without the token that connect to rank 0, or that listen in its place: they drip bytes, send nothing, or come in large numbers.
+//! Peers without the token that connect to rank 0, or that listen in its place: they drip bytes,
+//! send nothing, or come in large numbers.
 
 use std::error::Error;
 use std::io::{self, Read as _, Write as _};
@@ -202,7 +203,8 @@ fn is_open(stream: &mut TcpStream) -> bool {
     }
 }
 
-/// Strangers that keep `count` connections to rank 0 open, drip bytes, and connect again when they are thrown out.
+/// Strangers that keep `count` connections to rank 0 open, drip bytes, and connect again when they
+/// are thrown out.
 struct Siege {
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
@@ -259,7 +261,8 @@ fn drip(address: SocketAddr, connections: &mut [TcpStream], stop: &AtomicBool) {
     }
 }
 
-/// Returns the number of connections that this process can open besides those of rank 0, at most 2,000.
+/// Returns the number of connections that this process can open besides those of rank 0, at most
+/// 2,000.
 #[cfg(unix)]
 fn connection_count() -> usize {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

@@ -216,8 +216,8 @@ fn waiting_rank_is_restartable() -> TestResult {
     let others = [1, 2].map(|rank| thread::spawn(move || broadcast(rendezvous(rank, 3, port))));
     rank_0.join().expect("no panic")?;
     for other in others {
-        // The first rank 1 waits a while for the verdict of rank 0, so the second may be the one that is rejected, or that comes after
-        // rank 0 has ended.
+        // The first rank 1 waits a while for the verdict of rank 0, so the second may be the one
+        // that is rejected, or that comes after rank 0 has ended.
         let result = other.join().expect("no panic");
         assert!(
             matches!(

@@ -6,8 +6,8 @@ use curium_driver::{ComputeCapability, Device};
 
 use crate::Result;
 
-/// A virtual architecture such as `compute_75`, which is the minimum compute capability of the PTX, or a real
-/// architecture such as `sm_90`, for which NVRTC generates machine code.
+/// A virtual architecture such as `compute_75`, which is the minimum compute capability of the PTX,
+/// or a real architecture such as `sm_90`, for which NVRTC generates machine code.
 ///
 /// ```
 /// use curium_nvrtc::Architecture;
@@ -31,7 +31,8 @@ enum Features {
 }
 
 impl Architecture {
-    /// Returns the virtual architecture of compute capability `major.minor`. Every later device runs its PTX.
+    /// Returns the virtual architecture of compute capability `major.minor`. Every later device
+    /// runs its PTX.
     #[must_use]
     pub const fn new(major: u32, minor: u32) -> Self {
         Self {
@@ -41,9 +42,10 @@ impl Architecture {
         }
     }
 
-    /// Returns the virtual architecture of `device`. An NVRTC that is older than the device may not support it, and a
-    /// driver that is older than NVRTC rejects its PTX: [`Nvrtc::architecture_for`](crate::Nvrtc::architecture_for)
-    /// returns an architecture that works with both.
+    /// Returns the virtual architecture of `device`. An NVRTC that is older than the device may not
+    /// support it, and a driver that is older than NVRTC rejects its PTX:
+    /// [`Nvrtc::architecture_for`](crate::Nvrtc::architecture_for) returns an architecture that
+    /// works with both.
     ///
     /// CUDA: `cuDeviceGetAttribute`.
     ///
@@ -68,8 +70,8 @@ impl Architecture {
         self
     }
 
-    /// Returns the real architecture of the same capability: the output is machine code, which runs on devices of the same major
-    /// capability and an equal or later minor one.
+    /// Returns the real architecture of the same capability: the output is machine code, which runs
+    /// on devices of the same major capability and an equal or later minor one.
     #[must_use]
     pub const fn real(mut self) -> Self {
         self.is_real = true;

@@ -23,9 +23,9 @@
 //!
 //! - the source, and every header that it may include, on any branch of a condition,
 //! - anything in the folders of [`CompileOptions::with_include_path`],
-//! - the folder of a file whose `#include "name"` is found in another folder or not at all, because the header may
-//!   appear there. A folder that contains `OUT_DIR` is not watched, because it changes with every build: keep sources
-//!   in a subfolder of the package, such as `kernels`,
+//! - the folder of a file whose `#include "name"` is found in another folder or not at all, because
+//!   the header may appear there. A folder that contains `OUT_DIR` is not watched, because it
+//!   changes with every build: keep sources in a subfolder of the package, such as `kernels`,
 //! - the environment variables with which NVRTC and CUDA's headers are found.
 #![expect(
     clippy::print_stdout,
@@ -48,10 +48,10 @@ const VARIABLES: [&str; 6] = [
     "VIRTUAL_ENV",
 ];
 
-/// Compiles the CUDA C++ file `path`, relative to the package, to a file of the same name in `OUT_DIR`, and returns its
-/// path. The file is a `.ptx` file, or a `.cubin` file if the architecture is real. Cargo prints the warnings, and
-/// reruns the script when the source or a header changes: see the [module](self). Kernels require `extern "C"` to keep
-/// their names.
+/// Compiles the CUDA C++ file `path`, relative to the package, to a file of the same name in
+/// `OUT_DIR`, and returns its path. The file is a `.ptx` file, or a `.cubin` file if the
+/// architecture is real. Cargo prints the warnings, and reruns the script when the source or a
+/// header changes: see the [module](self). Kernels require `extern "C"` to keep their names.
 ///
 /// # Panics
 ///
@@ -65,7 +65,8 @@ pub fn compile(path: impl AsRef<Path>, options: &CompileOptions) -> PathBuf {
 ///
 /// # Errors
 ///
-/// The errors of [`Nvrtc::load`] and [`Nvrtc::compile`], and [`Error::File`] if a file cannot be read or written.
+/// The errors of [`Nvrtc::load`] and [`Nvrtc::compile`], and [`Error::File`] if a file cannot be
+/// read or written.
 pub fn try_compile(path: &Path, options: &CompileOptions) -> Result<PathBuf> {
     println!("cargo::rerun-if-changed={}", path.display());
     for variable in VARIABLES {

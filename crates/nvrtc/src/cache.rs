@@ -1,8 +1,9 @@
 //! The disk cache of compiled programs.
 //!
-//! A cached program is used if source, headers, options, name expressions and the build of NVRTC are the same. Files
-//! that the source may include from disk are compared, too: see [`Includes`]. Programs are not cached if the source
-//! computes the operand of an `#include`, or if options read or write other files (precompiled headers, times).
+//! A cached program is used if source, headers, options, name expressions and the build of NVRTC
+//! are the same. Files that the source may include from disk are compared, too: see [`Includes`].
+//! Programs are not cached if the source computes the operand of an `#include`, or if options read
+//! or write other files (precompiled headers, times).
 
 mod record;
 

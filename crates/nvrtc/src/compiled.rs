@@ -6,8 +6,9 @@ use crate::{Diagnostic, Error, Result};
 
 /// The outputs of a compilation and the compiler's log: plain data, independent of NVRTC.
 ///
-/// The [options](crate::CompileOptions) determine the output formats: PTX by default, a cubin and PTX for a
-/// [real](crate::Architecture::real) architecture, and LTO IR, OptiX IR or Tile IR on request.
+/// The [options](crate::CompileOptions) determine the output formats: PTX by default, a cubin and
+/// PTX for a [real](crate::Architecture::real) architecture, and LTO IR, OptiX IR or Tile IR on
+/// request.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct CompiledProgram {
     pub(crate) name: String,
@@ -145,29 +146,31 @@ impl CompiledProgram {
             })
     }
 
-    /// Returns the image to load: the cubin if present, otherwise the PTX, or the Tile IR of a program that contains
-    /// nothing else.
+    /// Returns the image to load: the cubin if present, otherwise the PTX, or the Tile IR of a
+    /// program that contains nothing else.
     ///
     /// # Errors
     ///
     /// [`Error::NoOutput`] if there is none of these.
     pub fn image(&self) -> Result<Image<'_>> {
         match (&self.cubin, &self.ptx) {
-            // SAFETY: NVRTC generated the cubin in this process, or the authenticated cache stored it.
+            // SAFETY: NVRTC generated the cubin in this process, or the authenticated cache stored
+            // it.
             (Some(cubin), _) => Ok(unsafe { Image::from_bytes(cubin) }?),
             (None, None) if self.tile_ir.is_some() => self.tile_image(),
             (None, _) => Ok(Image::from_ptx(self.ptx()?)?),
         }
     }
 
-    /// Returns the Tile IR as an image to load. It contains the tile kernels of a program that was compiled to
-    /// [both](crate::TileMode::Both) formats.
+    /// Returns the Tile IR as an image to load. It contains the tile kernels of a program that was
+    /// compiled to [both](crate::TileMode::Both) formats.
     ///
     /// # Errors
     ///
     /// [`Error::NoOutput`] without `CompileOptions::with_tile`.
     pub fn tile_image(&self) -> Result<Image<'_>> {
-        // SAFETY: NVRTC generated the Tile IR in this process, or the authenticated cache stored it.
+        // SAFETY: NVRTC generated the Tile IR in this process, or the authenticated cache stored
+        // it.
         Ok(unsafe { Image::from_bytes(self.tile_ir()?) }?)
     }
 
@@ -197,8 +200,8 @@ impl CompiledProgram {
         Ok(Module::from_image(context, &self.image()?, options)?)
     }
 
-    /// Looks up the kernel of `expression` in a library that was loaded from this program: a name expression of the program,
-    /// or a name in the image.
+    /// Looks up the kernel of `expression` in a library that was loaded from this program: a name
+    /// expression of the program, or a name in the image.
     ///
     /// # Errors
     ///

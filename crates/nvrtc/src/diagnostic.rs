@@ -93,7 +93,8 @@ impl fmt::Display for Diagnostic {
 }
 
 impl SourceLocation {
-    /// Writes the source line with a mark below the word at the column. `margin` is the width of the line number.
+    /// Writes the source line with a mark below the word at the column. `margin` is the width of
+    /// the line number.
     fn show_source(&self, formatter: &mut fmt::Formatter<'_>, margin: usize) -> fmt::Result {
         let Some(source) = &self.source else {
             return Ok(());

@@ -12,7 +12,8 @@ use crate::{Diagnostic, Severity};
 /// A `Result` of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// The reason for a failed operation. `Debug` writes the text of `Display` with hints and sources on their own lines.
+/// The reason for a failed operation. `Debug` writes the text of `Display` with hints and sources
+/// on their own lines.
 #[derive(ThisError)]
 #[non_exhaustive]
 pub enum Error {

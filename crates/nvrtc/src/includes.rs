@@ -1,7 +1,8 @@
 //! The files that a compilation may read.
 //!
-//! NVRTC does not report the files that it reads. The scan finds a superset of them without a preprocessor: it follows
-//! every `#include`, also in branches that are skipped, and looks up each name in every folder that NVRTC may search.
+//! NVRTC does not report the files that it reads. The scan finds a superset of them without a
+//! preprocessor: it follows every `#include`, also in branches that are skipped, and looks up each
+//! name in every folder that NVRTC may search.
 
 mod directive;
 mod fingerprint;
@@ -106,8 +107,8 @@ impl Includes {
         scan.includes
     }
 
-    /// Returns a hash of everything about the files that determines the output of the compiler; `None` if it is not
-    /// known.
+    /// Returns a hash of everything about the files that determines the output of the compiler;
+    /// `None` if it is not known.
     pub(crate) fn fingerprint(&self) -> Option<u128> {
         let facts = self.facts()?;
         Some(fingerprint(facts.iter().map(String::as_bytes)))
@@ -134,8 +135,8 @@ impl Includes {
         Some(facts)
     }
 
-    /// Returns the paths whose changes may change what the program includes: headers, and folders in which a header may
-    /// appear.
+    /// Returns the paths whose changes may change what the program includes: headers, and folders
+    /// in which a header may appear.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
         let headers = self.headers.iter().map(|header| &header.path);
         headers
@@ -152,8 +153,8 @@ impl<'a> Scan<'a> {
         self.pending.push_back(Text { text, folder });
     }
 
-    /// Looks up a header that is included by a file in `folder`: the program's own header of that name, or every file
-    /// that the name may refer to.
+    /// Looks up a header that is included by a file in `folder`: the program's own header of that
+    /// name, or every file that the name may refer to.
     fn header(&mut self, name: &HeaderName, folder: &Path) {
         let (HeaderName::Quoted(text) | HeaderName::Angled(text)) = name else {
             return self.computed(folder);
@@ -230,7 +231,8 @@ fn uses_other_files(argument: &str) -> bool {
     OTHER_FILES.iter().any(|other| name.starts_with(other))
 }
 
-/// Returns the values of the options with one of these names: `--name=value`, `-Nvalue`, or the following argument.
+/// Returns the values of the options with one of these names: `--name=value`, `-Nvalue`, or the
+/// following argument.
 fn values<'a>(
     arguments: &'a [String],
     names: &'static [&'static str],
@@ -313,7 +315,8 @@ mod tests {
         assert_eq!(scanned.missing, [Path::new("a.h")]);
     }
 
-    /// The folder of a header of the program is that of its name, not that of the file that includes it.
+    /// The folder of a header of the program is that of its name, not that of the file that
+    /// includes it.
     #[test]
     fn program_header_is_in_the_folder_it_names() {
         let program = Program::new("/src/k.cu", "#include \"v/a.h\"")

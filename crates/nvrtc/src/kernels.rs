@@ -1,8 +1,8 @@
 //! The form of `kernels!` that compiles CUDA C++ at run time.
 //!
-//! Users see a single macro, `curium::kernels!`: this one with the feature `nvrtc`, the driver's without it. There are
-//! two because the `source` form refers to `Nvrtc` and `Program`, on which `curium-driver` does not depend. Every other
-//! form is passed to the driver's macro.
+//! Users see a single macro, `curium::kernels!`: this one with the feature `nvrtc`, the driver's
+//! without it. There are two because the `source` form refers to `Nvrtc` and `Program`, on which
+//! `curium-driver` does not depend. Every other form is passed to the driver's macro.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,8 @@ use curium_driver::{Device, Library};
 
 use crate::{CompileOptions, LoadedProgram, Nvrtc, Program, Result};
 
-/// Declares a struct of kernels like [`curium_driver::kernels!`], optionally with source code that is compiled at run
-/// time.
+/// Declares a struct of kernels like [`curium_driver::kernels!`], optionally with source code that
+/// is compiled at run time.
 ///
 /// ```no_run
 /// curium_nvrtc::kernels! {
@@ -26,8 +26,8 @@ use crate::{CompileOptions, LoadedProgram, Nvrtc, Program, Result};
 /// # Ok::<(), curium_nvrtc::Error>(())
 /// ```
 ///
-/// `source "file"` embeds the text of the file in the program; its path is relative to the Rust file. So does
-/// `headers { "name" = "file" }` for a header that the source includes as `"name"`:
+/// `source "file"` embeds the text of the file in the program; its path is relative to the Rust
+/// file. So does `headers { "name" = "file" }` for a header that the source includes as `"name"`:
 ///
 /// ```
 /// curium_nvrtc::kernels! {
@@ -42,14 +42,15 @@ use crate::{CompileOptions, LoadedProgram, Nvrtc, Program, Result};
 /// assert!(program.source().contains("#include \"offset.h\""));
 /// ```
 ///
-/// The names of the kernels are name expressions: a kernel need not be `extern "C"`, and a name after `=` may be a
-/// template instance, such as `fn scale(x: &mut [f32]) = "scale<float>";`. Instead of `load` the struct has:
+/// The names of the kernels are name expressions: a kernel need not be `extern "C"`, and a name
+/// after `=` may be a template instance, such as `fn scale(x: &mut [f32]) = "scale<float>";`.
+/// Instead of `load` the struct has:
 ///
 /// - `program()`: the [`Program`], to which headers can be added,
 /// - `compile(nvrtc, device)`: compiles that program for the device and loads it,
-/// - `from_program(program, nvrtc, device, options)`: compiles and loads a program created from `program()`, with
-///   options. It is an `unsafe fn` if a kernel is declared `safe fn`, because macros, headers and options change what
-///   the kernel does.
+/// - `from_program(program, nvrtc, device, options)`: compiles and loads a program created from
+///   `program()`, with options. It is an `unsafe fn` if a kernel is declared `safe fn`, because
+///   macros, headers and options change what the kernel does.
 ///
 /// For the other forms see [`curium_driver::kernels!`].
 ///
@@ -93,8 +94,8 @@ macro_rules! kernels {
             ///
             /// # Errors
             ///
-            /// `Error::Compile` for a compilation error, and an argument error if the parameters of a kernel differ
-            /// from the declared ones.
+            /// `Error::Compile` for a compilation error, and an argument error if the parameters of
+            /// a kernel differ from the declared ones.
             $vis fn compile(nvrtc: &$crate::Nvrtc, device: &$crate::__driver::Device) -> $crate::Result<Self> {
                 let program = Self::program();
                 let options = $crate::CompileOptions::new();
@@ -105,13 +106,13 @@ macro_rules! kernels {
     };
     (@from_program [] [$vis:vis] $name:ident) => {
         impl $name {
-            /// Compiles a program created from `program()`, for `device` unless `options` set an architecture, loads it
-            /// and looks up the kernels.
+            /// Compiles a program created from `program()`, for `device` unless `options` set an
+            /// architecture, loads it and looks up the kernels.
             ///
             /// # Errors
             ///
-            /// `Error::Compile` for a compilation error or an invalid option, and an argument error if the parameters
-            /// of a kernel differ from the declared ones.
+            /// `Error::Compile` for a compilation error or an invalid option, and an argument error
+            /// if the parameters of a kernel differ from the declared ones.
             $vis fn from_program(
                 program: &$crate::Program,
                 nvrtc: &$crate::Nvrtc,
@@ -125,17 +126,18 @@ macro_rules! kernels {
     };
     (@from_program [$($proof:tt)+] [$vis:vis] $name:ident) => {
         impl $name {
-            /// Compiles a program created from `program()`, for `device` unless `options` set an architecture, loads it
-            /// and looks up the kernels.
+            /// Compiles a program created from `program()`, for `device` unless `options` set an
+            /// architecture, loads it and looks up the kernels.
             ///
             /// # Safety
             ///
-            /// Every kernel that is declared `safe fn` is safe to launch with any arguments, as `program` and `options` define it.
+            /// Every kernel that is declared `safe fn` is safe to launch with any arguments, as
+            /// `program` and `options` define it.
             ///
             /// # Errors
             ///
-            /// `Error::Compile` for a compilation error or an invalid option, and an argument error if the parameters
-            /// of a kernel differ from the declared ones.
+            /// `Error::Compile` for a compilation error or an invalid option, and an argument error
+            /// if the parameters of a kernel differ from the declared ones.
             $vis unsafe fn from_program(
                 program: &$crate::Program,
                 nvrtc: &$crate::Nvrtc,
@@ -163,8 +165,8 @@ pub fn __program(path: &str, source: &str, names: &[&str]) -> Program {
         })
 }
 
-/// Compiles a program for a device and loads it. Also returns a function that maps name expressions to the names of
-/// kernels in the image.
+/// Compiles a program for a device and loads it. Also returns a function that maps name expressions
+/// to the names of kernels in the image.
 #[doc(hidden)]
 pub fn __load(
     program: &Program,

@@ -1,16 +1,18 @@
 //! CUDA C++ compiled and linked at run time, through NVRTC and nvJitLink.
 //!
-//! [`Nvrtc`] is NVIDIA's run-time compiler, and [`NvJitLink`] is its linker. They require neither a GPU nor a driver,
-//! and neither is required to compile or start a program: `load` finds them at run time. Every version since CUDA 11.8
-//! (nvJitLink: 12.0) is supported. An error names the function or option that an older version lacks.
+//! [`Nvrtc`] is NVIDIA's run-time compiler, and [`NvJitLink`] is its linker. They require neither a
+//! GPU nor a driver, and neither is required to compile or start a program: `load` finds them at
+//! run time. Every version since CUDA 11.8 (nvJitLink: 12.0) is supported. An error names the
+//! function or option that an older version lacks.
 //!
 //! NVRTC generates PTX of its own version, and an older driver rejects it. [`Compile`] and
 //! [`Nvrtc::architecture_for`] then compile to a cubin.
 //!
 //! # The book
 //!
-//! The chapters of the book are in the folder `docs/book/src` of the repository: `cuda-cpp.md` contains examples with templates,
-//! headers, half precision, CUB, the cache and build scripts; and how compiled code is loaded.
+//! The chapters of the book are in the folder `docs/book/src` of the repository: `cuda-cpp.md`
+//! contains examples with templates, headers, half precision, CUB, the cache and build scripts; and
+//! how compiled code is loaded.
 //!
 //! # Example
 //!
@@ -25,8 +27,8 @@
 //! # Ok::<(), curium_nvrtc::Error>(())
 //! ```
 //!
-//! A failed compilation is an [`Error::Compile`]. Its [`Diagnostic`]s contain file, line, column, message and notes,
-//! and their text shows the source line.
+//! A failed compilation is an [`Error::Compile`]. Its [`Diagnostic`]s contain file, line, column,
+//! message and notes, and their text shows the source line.
 //!
 //! ```no_run
 //! # use curium_nvrtc::{CompileOptions, Error, Nvrtc, Program};

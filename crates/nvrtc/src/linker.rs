@@ -22,7 +22,8 @@ use crate::text::{Texts, c_text, read_text};
 use crate::{CompiledProgram, Error, LinkError, Result};
 use curium_sys::nvjitlink::{Api, nvJitLinkHandle};
 
-/// A link in progress: it collects inputs and links them to one program. LTO IR is optimized across all inputs.
+/// A link in progress: it collects inputs and links them to one program. LTO IR is optimized across
+/// all inputs.
 ///
 /// ```no_run
 /// use curium_nvrtc::{Architecture, CompileOptions, LinkOptions, NvJitLink, Nvrtc, Program};
@@ -48,7 +49,8 @@ pub struct Linker {
     library: NvJitLink,
     /// `true` if LTO IR inputs are allowed.
     has_link_time_optimization: bool,
-    /// The names and bytes of the inputs. nvJitLink keeps their addresses until the link is complete.
+    /// The names and bytes of the inputs. nvJitLink keeps their addresses until the link is
+    /// complete.
     inputs: Vec<(CString, Box<[u8]>)>,
 }
 
@@ -66,8 +68,8 @@ impl Linker {
         let count = arguments.count::<u32>();
         let pointers = arguments.as_ptr();
         let mut raw = ptr::null_mut();
-        // SAFETY: `raw` is valid for writes, and `pointers` is an array of `count` NUL-terminated texts that are live
-        // here.
+        // SAFETY: `raw` is valid for writes, and `pointers` is an array of `count` NUL-terminated
+        // texts that are live here.
         let result = unsafe {
             call!(
                 library.api(),
@@ -93,7 +95,8 @@ impl Linker {
     ///
     /// # Errors
     ///
-    /// [`Error::NoOutput`] if the program has none of these. [`Error::Link`] contains the linker's log.
+    /// [`Error::NoOutput`] if the program has none of these. [`Error::Link`] contains the linker's
+    /// log.
     pub fn add_program(&mut self, program: &CompiledProgram) -> Result<()> {
         if let (Ok(lto_ir), true) = (program.lto_ir(), self.has_link_time_optimization) {
             // SAFETY: NVRTC produced it.
@@ -132,7 +135,8 @@ impl Linker {
             }
             _ => LinkInput::Ptx,
         };
-        // SAFETY: an image is PTX, the output of a compiler, or machine code that `unsafe` code guarantees.
+        // SAFETY: an image is PTX, the output of a compiler, or machine code that `unsafe` code
+        // guarantees.
         unsafe { self.add_bytes(kind, name, image.as_bytes()) }
     }
 
@@ -140,7 +144,8 @@ impl Linker {
     ///
     /// # Safety
     ///
-    /// - `bytes` are a complete and unmodified input of this kind, produced by NVIDIA's tools. PTX is NUL-terminated.
+    /// - `bytes` are a complete and unmodified input of this kind, produced by NVIDIA's tools. PTX
+    ///   is NUL-terminated.
     ///
     /// # Errors
     ///
@@ -153,7 +158,8 @@ impl Linker {
         let size = bytes.len();
         let file = text.as_ptr();
         self.inputs.push((text, bytes));
-        // SAFETY: the link is live, the name is NUL-terminated, the caller guarantees the bytes, and both outlive the link.
+        // SAFETY: the link is live, the name is NUL-terminated, the caller guarantees the bytes,
+        // and both outlive the link.
         let result = unsafe {
             call!(
                 self.api(),
@@ -183,7 +189,8 @@ impl Linker {
         let text = c_text(&path, || "the path of an input".to_owned())?;
         let file = text.as_ptr();
         self.inputs.push((text, Box::default()));
-        // SAFETY: the link is live, the path is NUL-terminated and outlives the link, and the caller guarantees the file.
+        // SAFETY: the link is live, the path is NUL-terminated and outlives the link, and the
+        // caller guarantees the file.
         let result = unsafe { call!(self.api(), nvJitLinkAddFile(self.raw, kind.as_raw(), file)) };
         result.map_err(|error| self.explain(error, format!("file {path}")))
     }
@@ -224,7 +231,8 @@ impl Linker {
         }
     }
 
-    /// Returns the error log and the information log: some versions report undefined symbols in the latter.
+    /// Returns the error log and the information log: some versions report undefined symbols in the
+    /// latter.
     fn logs(&self) -> String {
         let logs = [self.error_log(), self.info_log()].map(Result::unwrap_or_default);
         logs.iter()
@@ -269,7 +277,8 @@ impl fmt::Debug for Linker {
 impl Drop for Linker {
     fn drop(&mut self) {
         if let (Some(function), false) = (self.api().nvJitLinkDestroy, self.raw.is_null()) {
-            // SAFETY: the link is live, owned by `self`, and not used afterwards. A failure cannot be reported from `drop`.
+            // SAFETY: the link is live, owned by `self`, and not used afterwards. A failure cannot
+            // be reported from `drop`.
             unsafe { function(&raw mut self.raw) };
         }
     }

@@ -16,8 +16,9 @@ mod sealed {
 
 /// Compiles CUDA C++ for a device and loads it. Implemented by [`Device`] only.
 pub trait Compile: sealed::Sealed {
-    /// Compiles `program`, for example the text of a source, for this device with the NVRTC of this machine, and loads
-    /// it. The output is PTX, or a cubin if NVRTC is newer than the driver: see [`Nvrtc::architecture_for`].
+    /// Compiles `program`, for example the text of a source, for this device with the NVRTC of this
+    /// machine, and loads it. The output is PTX, or a cubin if NVRTC is newer than the driver: see
+    /// [`Nvrtc::architecture_for`].
     ///
     /// ```no_run
     /// use curium_driver::Device;
@@ -33,13 +34,15 @@ pub trait Compile: sealed::Sealed {
     ///
     /// # Errors
     ///
-    /// [`Error::Load`](crate::Error::Load) if NVRTC is not found, [`Error::Compile`](crate::Error::Compile) with the
-    /// compiler's diagnostics for a compilation error, and the errors of [`CompiledProgram::library`].
+    /// [`Error::Load`](crate::Error::Load) if NVRTC is not found,
+    /// [`Error::Compile`](crate::Error::Compile) with the compiler's diagnostics for a compilation
+    /// error, and the errors of [`CompiledProgram::library`].
     fn compile(&self, program: impl Into<Program>) -> Result<LoadedProgram>;
 
-    /// Compiles and loads like [`Compile::compile`], with another NVRTC and with options. The default architecture is
-    /// that of [`Nvrtc::architecture_for`]. On the simulator, the PTX has [line information](CompileOptions::with_line_info). If the device cannot run the cubin for a real architecture, the PTX of the
-    /// same architecture is loaded instead.
+    /// Compiles and loads like [`Compile::compile`], with another NVRTC and with options. The
+    /// default architecture is that of [`Nvrtc::architecture_for`]. On the simulator, the PTX has
+    /// [line information](CompileOptions::with_line_info). If the device cannot run the cubin for a
+    /// real architecture, the PTX of the same architecture is loaded instead.
     ///
     /// # Errors
     ///
@@ -96,7 +99,8 @@ impl LoadedProgram {
         Ok(Self { program, library })
     }
 
-    /// Looks up a kernel by a name expression of the program, such as a template instance, or by its name in the image.
+    /// Looks up a kernel by a name expression of the program, such as a template instance, or by
+    /// its name in the image.
     ///
     /// # Errors
     ///

@@ -15,8 +15,8 @@ use crate::cache;
 use crate::unit::{Cancellation, Unit};
 use crate::{Architecture, CompileOptions, CompiledProgram, Error, Program, Result};
 
-/// NVIDIA's run-time compiler, loaded. Clones are cheap and share the library, which stays loaded until the process ends. Any
-/// thread may compile.
+/// NVIDIA's run-time compiler, loaded. Clones are cheap and share the library, which stays loaded
+/// until the process ends. Any thread may compile.
 #[derive(Clone)]
 pub struct Nvrtc {
     library: curium_sys::nvrtc::Nvrtc,
@@ -25,22 +25,26 @@ pub struct Nvrtc {
     cache: Option<DiskCache>,
 }
 
-/// Locked for reading during compilations, and for writing while the heap for precompiled headers, one per process, is replaced.
+/// Locked for reading during compilations, and for writing while the heap for precompiled headers,
+/// one per process, is replaced.
 static PRECOMPILED_HEADERS: RwLock<()> = RwLock::new(());
 
 impl Nvrtc {
     /// Loads the NVRTC of this machine. Later calls return the same library.
     ///
-    /// If the environment variable `CURIUM_NVRTC_PATH` names a file, or a folder that contains one, no other path is
-    /// tried. Otherwise the system's loader searches for each name, newest version first, followed by these folders:
+    /// If the environment variable `CURIUM_NVRTC_PATH` names a file, or a folder that contains one,
+    /// no other path is tried. Otherwise the system's loader searches for each name, newest version
+    /// first, followed by these folders:
     ///
     /// - the `lib64` and `lib` folders of `CUDA_HOME`, `CUDA_PATH` and `CONDA_PREFIX`,
-    /// - the packages `nvidia-cuda-nvrtc`, `-cu12` and `-cu11` in the active Python environments: those of `VIRTUAL_ENV`,
-    ///   `CONDA_PREFIX`, the first `python3` in `PATH`, the user and the system,
+    /// - the packages `nvidia-cuda-nvrtc`, `-cu12` and `-cu11` in the active Python environments:
+    ///   those of `VIRTUAL_ENV`, `CONDA_PREFIX`, the first `python3` in `PATH`, the user and the
+    ///   system,
     /// - `/usr/local/cuda/lib64`, `/opt/cuda/lib64`, `/usr/lib64`, `/usr/lib`.
     ///
-    /// Set-uid programs ignore the environment. The names are `libnvrtc.so.13`, `libnvrtc.so.12` and `libnvrtc.so.11.2`; on Windows
-    /// `nvrtc64_130_0.dll`, `nvrtc64_120_0.dll` and `nvrtc64_112_0.dll` in the `bin\x64` and `bin` folders of a toolkit.
+    /// Set-uid programs ignore the environment. The names are `libnvrtc.so.13`, `libnvrtc.so.12`
+    /// and `libnvrtc.so.11.2`; on Windows `nvrtc64_130_0.dll`, `nvrtc64_120_0.dll` and
+    /// `nvrtc64_112_0.dll` in the `bin\x64` and `bin` folders of a toolkit.
     ///
     /// # Errors
     ///
@@ -58,26 +62,29 @@ impl Nvrtc {
     ///
     /// # Safety
     ///
-    /// A library at `path` that exports the names of NVRTC's functions implements these functions, and its initializers
-    /// may run in this process.
+    /// A library at `path` that exports the names of NVRTC's functions implements these functions,
+    /// and its initializers may run in this process.
     ///
     /// # Errors
     ///
     /// [`Error::Load`] contains the reason for the rejection.
     pub unsafe fn load_from(path: impl AsRef<Path>) -> Result<Self> {
-        // SAFETY: the conditions of the called function are those of this one, which the caller guarantees.
+        // SAFETY: the conditions of the called function are those of this one, which the caller
+        // guarantees.
         Ok(Self::new(unsafe {
             curium_sys::nvrtc::Nvrtc::load_from(path)
         }?))
     }
 
-    /// Adds a disk cache. Each compilation first looks the program up in it, and otherwise stores its result.
+    /// Adds a disk cache. Each compilation first looks the program up in it, and otherwise stores
+    /// its result.
     ///
-    /// An entry is used if source, headers, options, name expressions, this build of NVRTC and the files that the
-    /// source may include are the same. Files are compared by content. A program is not cached if the source computes
-    /// the operand of an `#include`, or if options use other files (precompiled headers, times). If a header in a folder of
-    /// the options computes one, as those of CUDA's C++ libraries do, the names, sizes and times of all files in these
-    /// folders are compared, too. Failures of the cache are not errors.
+    /// An entry is used if source, headers, options, name expressions, this build of NVRTC and the
+    /// files that the source may include are the same. Files are compared by content. A program is
+    /// not cached if the source computes the operand of an `#include`, or if options use other
+    /// files (precompiled headers, times). If a header in a folder of the options computes one, as
+    /// those of CUDA's C++ libraries do, the names, sizes and times of all files in these folders
+    /// are compared, too. Failures of the cache are not errors.
     ///
     /// ```no_run
     /// use curium_driver::DiskCache;
@@ -133,12 +140,12 @@ impl Nvrtc {
         Ok(capabilities)
     }
 
-    /// Returns the architecture to compile for so that `device` can run the output: that of the device, or an older one
-    /// if the device is newer than this NVRTC.
+    /// Returns the architecture to compile for so that `device` can run the output: that of the
+    /// device, or an older one if the device is newer than this NVRTC.
     ///
-    /// It is virtual, for PTX, unless this NVRTC is newer than the driver, which rejects the PTX of a newer CUDA. Then it
-    /// is [real](Architecture::real), for a cubin, which a driver of the same major CUDA version loads. The simulator
-    /// runs PTX only.
+    /// It is virtual, for PTX, unless this NVRTC is newer than the driver, which rejects the PTX of
+    /// a newer CUDA. Then it is [real](Architecture::real), for a cubin, which a driver of the same
+    /// major CUDA version loads. The simulator runs PTX only.
     ///
     /// # Errors
     ///
@@ -162,8 +169,8 @@ impl Nvrtc {
     ///
     /// # Errors
     ///
-    /// [`Error::Compile`] with the compiler's log and diagnostics for a compilation error or an invalid option;
-    /// [`Error::Nul`] if a text contains a NUL.
+    /// [`Error::Compile`] with the compiler's log and diagnostics for a compilation error or an
+    /// invalid option; [`Error::Nul`] if a text contains a NUL.
     #[doc(alias = "nvrtcCompileProgram")]
     pub fn compile(&self, program: &Program, options: &CompileOptions) -> Result<CompiledProgram> {
         match &self.cache {
@@ -182,8 +189,8 @@ impl Nvrtc {
         Unit::new(self.library.api(), program)?.compile(options)
     }
 
-    /// Compiles a program, unless `is_cancelled` returns `true` before the compilation ends. NVRTC calls it repeatedly,
-    /// on any thread. It must not call NVRTC. The cache is not used.
+    /// Compiles a program, unless `is_cancelled` returns `true` before the compilation ends. NVRTC
+    /// calls it repeatedly, on any thread. It must not call NVRTC. The cache is not used.
     ///
     /// Requires NVRTC of CUDA 12.8.
     ///
@@ -221,8 +228,9 @@ impl Nvrtc {
         Ok(size)
     }
 
-    /// Sets the size of the process-wide heap for precompiled headers in bytes, which NVRTC may round up. Existing precompiled headers
-    /// are discarded. Waits for compilations on other threads.
+    /// Sets the size of the process-wide heap for precompiled headers in bytes, which NVRTC may
+    /// round up. Existing precompiled headers are discarded. Waits for compilations on other
+    /// threads.
     ///
     /// Requires NVRTC of CUDA 12.8.
     ///
@@ -272,7 +280,8 @@ fn initial_value(ptx: &str) -> Option<u32> {
     behind.split_once(';')?.0.trim().parse().ok()
 }
 
-/// Returns the newest architecture in `supported`, which is in ascending order, that `device` supports.
+/// Returns the newest architecture in `supported`, which is in ascending order, that `device`
+/// supports.
 fn newest_for(supported: &[ComputeCapability], device: ComputeCapability) -> Result<Architecture> {
     match supported.iter().rfind(|capability| **capability <= device) {
         Some(capability) => Ok(Architecture::from(*capability)),

@@ -13,8 +13,8 @@ use crate::Architecture;
 
 /// Compilation options. The defaults are NVRTC's: PTX for the oldest architecture that it supports.
 ///
-/// The last value of an option takes precedence, except that lists such as folders and macros accumulate. If NVRTC is
-/// too old for an option, the compilation error names the option.
+/// The last value of an option takes precedence, except that lists such as folders and macros
+/// accumulate. If NVRTC is too old for an option, the compilation error names the option.
 ///
 /// ```
 /// use curium_nvrtc::{Architecture, CompileOptions, LanguageStandard};
@@ -58,8 +58,8 @@ impl CompileOptions {
         self.set("--gpu-architecture", &architecture.into().to_string())
     }
 
-    /// Adds an option in NVRTC's spelling, such as `--std=c++17`. It is neither checked nor compared with other
-    /// options.
+    /// Adds an option in NVRTC's spelling, such as `--std=c++17`. It is neither checked nor
+    /// compared with other options.
     #[must_use]
     pub fn with_option(mut self, option: impl Into<String>) -> Self {
         self.arguments.push(Argument {
@@ -69,7 +69,8 @@ impl CompileOptions {
         self
     }
 
-    /// Returns `true` if an architecture is set, by [`with_architecture`](Self::with_architecture) or as a raw option.
+    /// Returns `true` if an architecture is set, by [`with_architecture`](Self::with_architecture)
+    /// or as a raw option.
     pub(crate) fn has_architecture(&self) -> bool {
         self.arguments.iter().any(|argument| {
             argument.name.starts_with("--gpu-architecture") || argument.name.starts_with("-arch")

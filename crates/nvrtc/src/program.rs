@@ -34,8 +34,8 @@ impl Program {
         }
     }
 
-    /// Creates a program from the file at `path`, which also becomes its name. Includes are searched for in the file's
-    /// folder.
+    /// Creates a program from the file at `path`, which also becomes its name. Includes are
+    /// searched for in the file's folder.
     ///
     /// # Errors
     ///
@@ -59,9 +59,10 @@ impl Program {
         self
     }
 
-    /// Adds a name expression: a template instance such as `scale<float>`, an overload, or a variable such as
-    /// `&ns::table`. It is compiled even if nothing uses it, and
-    /// [`CompiledProgram::lowered_name`](crate::CompiledProgram::lowered_name) returns its name in the image.
+    /// Adds a name expression: a template instance such as `scale<float>`, an overload, or a
+    /// variable such as `&ns::table`. It is compiled even if nothing uses it, and
+    /// [`CompiledProgram::lowered_name`](crate::CompiledProgram::lowered_name) returns its name in
+    /// the image.
     #[doc(alias = "nvrtcAddNameExpression")]
     #[must_use]
     pub fn with_name_expression(mut self, expression: impl Into<String>) -> Self {

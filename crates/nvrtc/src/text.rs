@@ -11,7 +11,8 @@ pub(crate) struct Texts {
 }
 
 impl Texts {
-    /// Converts `texts` to C strings. `what` describes one of them, for the error if it contains a NUL.
+    /// Converts `texts` to C strings. `what` describes one of them, for the error if it contains a
+    /// NUL.
     pub(crate) fn new<'a>(texts: impl Iterator<Item = &'a String>, what: &str) -> Result<Self> {
         let texts = texts.map(|text| c_text(text, || format!("{what} ({:?})", first_line(text))));
         let texts = texts.collect::<Result<Vec<_>>>()?;

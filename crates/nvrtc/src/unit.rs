@@ -55,7 +55,8 @@ impl<'a> Unit<'a> {
         let names = names.as_ptr();
         let texts = texts.as_ptr();
         let mut raw = ptr::null_mut();
-        // SAFETY: `raw` is valid for writes, and both arrays have `count` live, NUL-terminated strings.
+        // SAFETY: `raw` is valid for writes, and both arrays have `count` live, NUL-terminated
+        // strings.
         unsafe {
             call!(
                 api,
@@ -93,8 +94,8 @@ impl<'a> Unit<'a> {
         cancellation: &Cancellation<'_>,
     ) -> Result<CompiledProgram> {
         let payload = ptr::from_ref(cancellation).cast_mut().cast::<c_void>();
-        // SAFETY: the program is live; `is_cancelled` accepts this payload, which outlives the compilation below, the
-        // only one of this program.
+        // SAFETY: the program is live; `is_cancelled` accepts this payload, which outlives the
+        // compilation below, the only one of this program.
         unsafe {
             call!(
                 self.api,
@@ -111,7 +112,8 @@ impl<'a> Unit<'a> {
 
     fn add_expression(&self, expression: &str) -> Result<()> {
         let text = c_text(expression, || format!("the name expression {expression:?}"))?;
-        // SAFETY: the program is live and not compiled yet, and the string is NUL-terminated. NVRTC copies it.
+        // SAFETY: the program is live and not compiled yet, and the string is NUL-terminated. NVRTC
+        // copies it.
         unsafe { call!(self.api, nvrtcAddNameExpression(self.raw, text.as_ptr())) }
     }
 
@@ -148,7 +150,8 @@ impl<'a> Unit<'a> {
     fn lowered_name(&self, expression: &str) -> Result<String> {
         let text = c_text(expression, || format!("the name expression {expression:?}"))?;
         let mut lowered = ptr::null();
-        // SAFETY: the program is live and compiled, the string is NUL-terminated, and `lowered` is valid for writes.
+        // SAFETY: the program is live and compiled, the string is NUL-terminated, and `lowered` is
+        // valid for writes.
         unsafe {
             call!(
                 self.api,
@@ -211,14 +214,15 @@ impl<'a> Unit<'a> {
 
     fn destroy(&mut self) {
         if let Some(function) = self.api.nvrtcDestroyProgram {
-            // SAFETY: the program is live, owned by this value, and not used afterwards. The only failure is an invalid
-            // handle, which this is not.
+            // SAFETY: the program is live, owned by this value, and not used afterwards. The only
+            // failure is an invalid handle, which this is not.
             unsafe { function(&raw mut self.raw) };
         }
     }
 }
 
-/// The functions that return the size and the bytes of one kind of output. `None` if NVRTC is too old.
+/// The functions that return the size and the bytes of one kind of output. `None` if NVRTC is too
+/// old.
 macro_rules! output {
     ($name:ident, $size:ident, $get:ident $(, $old_size:ident, $old_get:ident)?) => {
         impl Unit<'_> {

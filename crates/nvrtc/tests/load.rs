@@ -69,7 +69,8 @@ fn other_library_is_rejected() {
 
 #[test]
 fn only_chosen_folder_is_searched() -> TestResult {
-    // The environment must not be changed while other threads run, so this test runs itself in a child process.
+    // The environment must not be changed while other threads run, so this test runs itself in a
+    // child process.
     const ROLE: &str = "CURIUM_TEST_NVRTC_ROLE";
     if std::env::var_os(ROLE).is_some() {
         let Err(Error::Load(error)) = Nvrtc::load() else {

@@ -1,4 +1,5 @@
-//! Prints the supported instructions: one per line, with the requirements of its forms, separated by tabs.
+//! Prints the supported instructions: one per line, with the requirements of its forms, separated
+//! by tabs.
 //!
 //! `cargo xtask support` generates `docs/instructions.md` from the output.
 

@@ -1,14 +1,17 @@
-//! Definitions of instructions that compute a result from registers, including comparisons and conversions.
+//! Definitions of instructions that compute a result from registers, including comparisons and
+//! conversions.
 //!
-//! A [`Definition`] is the only description of its instruction: the parser finds it by its name, the front end checks the operands and
-//! suffixes against its forms, and the lowering selects the handler of the form. Other instructions are rows of the table of opcodes, with
-//! methods for each of these:
+//! A [`Definition`] is the only description of its instruction: the parser finds it by its name,
+//! the front end checks the operands and suffixes against its forms, and the lowering selects the
+//! handler of the form. Other instructions are rows of the table of opcodes, with methods for each
+//! of these:
 //!
-//! - `mov`, whose operands are also special registers, addresses of variables and functions, and vectors that are packed or unpacked;
-//! - loads, stores and atomics, whose suffixes depend on the state space, the order and the scope, and which are lowered to several ops: checks,
-//!   and one op for each element;
-//! - video instructions, whose operands have selectors of bytes and halves, and whose types combine freely. One interpreter of their parameters
-//!   computes all of them;
+//! - `mov`, whose operands are also special registers, addresses of variables and functions, and
+//!   vectors that are packed or unpacked;
+//! - loads, stores and atomics, whose suffixes depend on the state space, the order and the scope,
+//!   and which are lowered to several ops: checks, and one op for each element;
+//! - video instructions, whose operands have selectors of bytes and halves, and whose types combine
+//!   freely. One interpreter of their parameters computes all of them;
 //! - control flow, and instructions of whole warps and blocks.
 
 mod arithmetic;
@@ -54,7 +57,8 @@ static BY_NAME: LazyLock<HashMap<&'static str, &'static Definition>> = LazyLock:
 pub(crate) struct Definition {
     /// The spelling without suffixes.
     pub(crate) name: &'static str,
-    /// The versions of the ISA and the architectures that its forms require, as `syntax::validate::since` reads them.
+    /// The versions of the ISA and the architectures that its forms require, as
+    /// `syntax::validate::since` reads them.
     pub(crate) requires: &'static [&'static str],
     /// The forms. An instruction has the first form that its types and suffixes fit.
     pub(crate) forms: &'static [Form],
@@ -65,16 +69,19 @@ pub(crate) struct Definition {
 pub(crate) struct Form {
     /// The operands, separated by spaces. The result is the first.
     ///
-    /// `t` and `u` have the first and the second type; the registers of `t+` and `u+` may be wider. `n` has the second type and is converted
-    /// to the first, `u4` is a vector of four of the second, `w` has twice the width of the first, `x` has 32 bits, `r` is an integer of 32
-    /// bits, `b` is one that is below 256 if it is a constant, `i` is an integer constant and `p` a predicate, of which the handler also
-    /// receives the negation. A result `_t` may be discarded, `_t|p` is followed by a predicate, and `p|p` is one or two predicates.
+    /// `t` and `u` have the first and the second type; the registers of `t+` and `u+` may be wider.
+    /// `n` has the second type and is converted to the first, `u4` is a vector of four of the
+    /// second, `w` has twice the width of the first, `x` has 32 bits, `r` is an integer of 32 bits,
+    /// `b` is one that is below 256 if it is a constant, `i` is an integer constant and `p` a
+    /// predicate, of which the handler also receives the negation. A result `_t` may be discarded,
+    /// `_t|p` is followed by a predicate, and `p|p` is one or two predicates.
     ///
-    /// The last source of the handler may be no operand of the instruction: `m` is the rounding, flushing and saturation, and `c` describes
-    /// a conversion.
+    /// The last source of the handler may be no operand of the instruction: `m` is the rounding,
+    /// flushing and saturation, and `c` describes a conversion.
     pub(crate) operands: &'static str,
-    /// The suffixes, as in the ISA manual: `{.ftz}` may be absent, `.and|or` is one of two, `.rnd` is one of `.rn`, `.rz`, `.rm` and `.rp`,
-    /// and `.irnd` one of `.rni`, `.rzi`, `.rmi` and `.rpi`. Spaces separate alternatives. Their order in the instruction is irrelevant.
+    /// The suffixes, as in the ISA manual: `{.ftz}` may be absent, `.and|or` is one of two, `.rnd`
+    /// is one of `.rn`, `.rz`, `.rm` and `.rp`, and `.irnd` one of `.rni`, `.rzi`, `.rmi` and
+    /// `.rpi`. Spaces separate alternatives. Their order in the instruction is irrelevant.
     pub(crate) suffixes: &'static str,
     /// The types. Spaces separate alternatives, and `f16|f32.s32` is `f16.s32 f32.s32`.
     pub(crate) types: &'static str,
@@ -96,10 +103,11 @@ pub(crate) enum Run {
     Typed(fn(ScalarType) -> Option<Handler>),
     /// Such a handler for each pair of types.
     Converting(fn(ScalarType, ScalarType) -> Option<Handler>),
-    /// Two handlers, of which the second has the next two elements of a vector, the other sources, and the result of the first.
+    /// Two handlers, of which the second has the next two elements of a vector, the other sources,
+    /// and the result of the first.
     Quad(fn() -> [Handler; 2]),
-    /// A handler of a comparison for each relation and type. The argument is `true` if it flushes subnormals. Packed numbers are compared
-    /// one by one.
+    /// A handler of a comparison for each relation and type. The argument is `true` if it flushes
+    /// subnormals. Packed numbers are compared one by one.
     Comparison(fn(Compare, ScalarType, bool) -> Option<Handler>),
     /// Arithmetic with the carry flag.
     Extended(Extended),
@@ -450,7 +458,8 @@ macro_rules! by_real {
     };
 }
 
-/// Selects a handler by the type of two floating-point numbers. `T` stands for the pair in the body.
+/// Selects a handler by the type of two floating-point numbers. `T` stands for the pair in the
+/// body.
 macro_rules! by_pair {
     ($t:ident => $body:expr) => {
         |scalar| match scalar {

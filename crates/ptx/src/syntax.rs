@@ -1,11 +1,13 @@
 //! The PTX front end: parses text to a typed and resolved [`Module`].
 //!
-//! [`parse`] reads PTX from compilers and hand-written PTX, resolves every name to an id, and checks the forms of the instructions that the
-//! simulator executes. For every input, it takes time and memory proportional to the length of the text: nesting is limited, register
-//! ranges are kept as ranges, and nothing panics.
+//! [`parse`] reads PTX from compilers and hand-written PTX, resolves every name to an id, and
+//! checks the forms of the instructions that the simulator executes. For every input, it takes time
+//! and memory proportional to the length of the text: nesting is limited, register ranges are kept
+//! as ranges, and nothing panics.
 //!
-//! A module is flat. Parsing removes scopes: each register, variable and label has an id that is unique within its function, and a
-//! function's body is one list of instructions to which its labels refer.
+//! A module is flat. Parsing removes scopes: each register, variable and label has an id that is
+//! unique within its function, and a function's body is one list of instructions to which its
+//! labels refer.
 
 mod ast;
 mod error;
@@ -55,8 +57,8 @@ pub(crate) use ast::{Alias, Performance, Predicate, PrototypeId};
 #[cfg(test)]
 pub(crate) use modifier::Eviction;
 
-/// Returns the name of every supported instruction, and the requirements of its forms, such as `7.8 sm_90: .bf16`. For tests and for the
-/// documentation.
+/// Returns the name of every supported instruction, and the requirements of its forms, such as
+/// `7.8 sm_90: .bf16`. For tests and for the documentation.
 #[doc(hidden)]
 pub fn instructions() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
     Opcode::all().map(|opcode| (opcode.name(), opcode.requirements()))

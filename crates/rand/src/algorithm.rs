@@ -93,7 +93,8 @@ pub(crate) mod sealed {
         ///
         /// # Safety
         ///
-        /// The generator is live and makes numbers of this type, and the output is valid for writes of `len` numbers.
+        /// The generator is live and makes numbers of this type, and the output is valid for writes
+        /// of `len` numbers.
         unsafe fn generate(
             api: &Api,
             generator: curandGenerator_t,

@@ -17,14 +17,17 @@ use crate::sys::curandGenerator_t;
 
 /// A generator of random numbers with the algorithm `A`, on a stream of a device or on the host.
 ///
-/// On a device, operations are enqueued on the stream and return before they have run. The memory may be in buffers of any stream:
-/// operations wait for earlier accesses on the device, and later accesses wait for them. A generator has mutable state, so operations
-/// borrow it exclusively. Create one generator for each thread, with different seeds or offsets.
+/// On a device, operations are enqueued on the stream and return before they have run. The memory
+/// may be in buffers of any stream: operations wait for earlier accesses on the device, and later
+/// accesses wait for them. A generator has mutable state, so operations borrow it exclusively.
+/// Create one generator for each thread, with different seeds or offsets.
 ///
-/// In a capture (`Graph::capture`), move an existing generator to the capture scope ([`Generator::set_stream`]): its operations become
-/// nodes, and the graph keeps the generator and the memory. Each launch continues the sequence on a GPU, and repeats it on the simulator. A
-/// generator cannot be created in a capture. Its seed, order, offset and dimensions cannot be changed in a capture, nor while a graph uses the
-/// generator. Launches of graphs and direct calls that use one generator wait for each other on the device.
+/// In a capture (`Graph::capture`), move an existing generator to the capture scope
+/// ([`Generator::set_stream`]): its operations become nodes, and the graph keeps the generator and
+/// the memory. Each launch continues the sequence on a GPU, and repeats it on the simulator. A
+/// generator cannot be created in a capture. Its seed, order, offset and dimensions cannot be
+/// changed in a capture, nor while a graph uses the generator. Launches of graphs and direct calls
+/// that use one generator wait for each other on the device.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -47,7 +50,8 @@ use crate::sys::curandGenerator_t;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Each algorithm has only the methods that it supports: a Sobol sequence has no seed, and a Mersenne Twister no offset.
+/// Each algorithm has only the methods that it supports: a Sobol sequence has no seed, and a
+/// Mersenne Twister no offset.
 ///
 /// ```compile_fail,E0599
 /// # fn f(generator: &mut curium_rand::Generator<curium_rand::Sobol32>) -> curium_rand::Result<()> {
@@ -74,8 +78,8 @@ impl<A: Algorithm, P> Generator<A, P> {
         self.handle.library()
     }
 
-    /// Returns the raw generator, for functions that this crate does not wrap. Calls must not change the stream or the dimensions. Their
-    /// accesses are not tracked.
+    /// Returns the raw generator, for functions that this crate does not wrap. Calls must not
+    /// change the stream or the dimensions. Their accesses are not tracked.
     #[must_use]
     pub fn as_raw(&mut self) -> curandGenerator_t {
         self.handle.raw()
@@ -121,7 +125,8 @@ impl<A: PseudoRandom, P: Location> Generator<A, P> {
     ///
     /// # Errors
     ///
-    /// [`Error::Argument`](crate::Error::Argument) if a graph uses the generator; an error of the library.
+    /// [`Error::Argument`](crate::Error::Argument) if a graph uses the generator; an error of the
+    /// library.
     #[doc(alias = "curandSetPseudoRandomGeneratorSeed")]
     pub fn set_seed(&mut self, seed: u64) -> Result<()> {
         self.configure("Generator::set_seed", |handle| handle.set_seed(seed))
@@ -133,8 +138,8 @@ impl<A: PseudoRandom, P: Location> Generator<A, P> {
     ///
     /// # Errors
     ///
-    /// [`Error::Argument`](crate::Error::Argument) if a graph uses the generator; an error of the library, such as for an order that the
-    /// algorithm does not support.
+    /// [`Error::Argument`](crate::Error::Argument) if a graph uses the generator; an error of the
+    /// library, such as for an order that the algorithm does not support.
     #[doc(alias = "curandSetGeneratorOrdering")]
     pub fn set_ordering(&mut self, ordering: GeneratorOrdering) -> Result<()> {
         self.configure("Generator::set_ordering", |handle| {
@@ -150,7 +155,8 @@ impl<A: QuasiRandom, P: Location> Generator<A, P> {
     ///
     /// # Errors
     ///
-    /// [`Error::Argument`](crate::Error::Argument) if the number is out of range, or if a graph uses the generator; an error of the library.
+    /// [`Error::Argument`](crate::Error::Argument) if the number is out of range, or if a graph
+    /// uses the generator; an error of the library.
     #[doc(alias = "curandSetQuasiRandomGeneratorDimensions")]
     pub fn set_dimensions(&mut self, dimensions: u32) -> Result<()> {
         self.change_dimensions("Generator::set_dimensions", dimensions)
@@ -164,7 +170,8 @@ impl<A: SkipAhead, P: Location> Generator<A, P> {
     ///
     /// # Errors
     ///
-    /// [`Error::Argument`](crate::Error::Argument) if a graph uses the generator; an error of the library.
+    /// [`Error::Argument`](crate::Error::Argument) if a graph uses the generator; an error of the
+    /// library.
     #[doc(alias = "curandSetGeneratorOffset")]
     pub fn set_offset(&mut self, offset: u64) -> Result<()> {
         self.configure("Generator::set_offset", |handle| handle.set_offset(offset))

@@ -1,4 +1,5 @@
-//! The handle of a generator, which lives until its owner and every graph that captured it are gone.
+//! The handle of a generator, which lives until its owner and every graph that captured it are
+//! gone.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -25,7 +26,8 @@ pub(crate) struct Handle<A> {
     _algorithm: PhantomData<A>,
 }
 
-// SAFETY: a generator may be used by any thread, by one at a time: calls are made through an owner that is borrowed exclusively.
+// SAFETY: a generator may be used by any thread, by one at a time: calls are made through an owner
+// that is borrowed exclusively.
 unsafe impl<A> Send for Handle<A> {}
 // SAFETY: a shared handle is never passed to the library.
 unsafe impl<A> Sync for Handle<A> {}
@@ -76,8 +78,8 @@ impl<A> Handle<A> {
 }
 
 impl<A> Handle<A> {
-    /// Starts the sequence again: cuRAND keeps the position when the seed, the order or the dimensions change. Algorithms without an
-    /// offset start again by themselves.
+    /// Starts the sequence again: cuRAND keeps the position when the seed, the order or the
+    /// dimensions change. Algorithms without an offset start again by themselves.
     fn restart(&self) -> Result<()> {
         let api = self.library.api();
         // SAFETY: the generator is live, and its context is current.

@@ -1,11 +1,14 @@
 //! Random numbers on the device, with cuRAND.
 //!
-//! [`CuRand`] is the cuRAND library, CUDA 11.8 or later. It is loaded at run time: neither compiling nor starting a program requires
-//! it. A [`Generator`] has its algorithm as a type parameter, such as [`Philox4x32`] or [`Sobol32`], and belongs to one stream or to the
-//! host. It fills memory with raw bits, or with numbers of a uniform, normal, log-normal or Poisson distribution.
+//! [`CuRand`] is the cuRAND library, CUDA 11.8 or later. It is loaded at run time: neither
+//! compiling nor starting a program requires it. A [`Generator`] has its algorithm as a type
+//! parameter, such as [`Philox4x32`] or [`Sobol32`], and belongs to one stream or to the host. It
+//! fills memory with raw bits, or with numbers of a uniform, normal, log-normal or Poisson
+//! distribution.
 //!
-//! Every operation checks its arguments before the library is called: the length fits the dimensions and the distribution, and the
-//! parameters are in range. Each algorithm has only the methods that it supports.
+//! Every operation checks its arguments before the library is called: the length fits the
+//! dimensions and the distribution, and the parameters are in range. Each algorithm has only the
+//! methods that it supports.
 //!
 //! # Example
 //!

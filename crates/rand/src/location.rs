@@ -21,8 +21,8 @@ pub struct Host;
 
 /// The location of a generator: [`Device`] or [`Host`]. It cannot be implemented for other types.
 pub trait Location: sealed::Location {
-    /// The memory that a generator fills at this location: [`DeviceSlice`], to which device buffers dereference, or a slice of the
-    /// host.
+    /// The memory that a generator fills at this location: [`DeviceSlice`], to which device buffers
+    /// dereference, or a slice of the host.
     type Memory<T>: ?Sized;
 }
 
@@ -128,8 +128,8 @@ pub(crate) mod sealed {
 
     /// The operations on a generator at a location.
     pub trait Location: Sized {
-        /// Calls a function that writes the state of the generator, between the waits for the accesses to the state and the record of this
-        /// one. Returns an error in a capture.
+        /// Calls a function that writes the state of the generator, between the waits for the
+        /// accesses to the state and the record of this one. Returns an error in a capture.
         fn configure<K: Send + Sync + 'static>(
             &mut self,
             name: &'static str,
@@ -137,8 +137,9 @@ pub(crate) mod sealed {
             call: impl FnOnce() -> Result<()>,
         ) -> Result<()>;
 
-        /// Passes the number of elements to `check`, and the address and this number to `call`, unless it is 0. The call is made between
-        /// the waits for the accesses to the memory and to the state, and the records of these. A graph that captures the call keeps `handle`.
+        /// Passes the number of elements to `check`, and the address and this number to `call`,
+        /// unless it is 0. The call is made between the waits for the accesses to the memory and to
+        /// the state, and the records of these. A graph that captures the call keeps `handle`.
         fn fill<T, K: Send + Sync + 'static>(
             &mut self,
             name: &'static str,

@@ -2,7 +2,8 @@
 
 use crate::sys::curandOrdering_t;
 
-/// The order of pseudo-random numbers in memory. Every version since CUDA 11.8 has all of them, but not every algorithm supports each.
+/// The order of pseudo-random numbers in memory. Every version since CUDA 11.8 has all of them, but
+/// not every algorithm supports each.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum GeneratorOrdering {
@@ -15,7 +16,8 @@ pub enum GeneratorOrdering {
     Seeded,
     /// The order of the first releases, which never changes.
     Legacy,
-    /// The best performance on this device. The numbers depend on the device and on the version of cuRAND.
+    /// The best performance on this device. The numbers depend on the device and on the version of
+    /// cuRAND.
     Dynamic,
 }
 

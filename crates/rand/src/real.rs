@@ -52,7 +52,8 @@ pub(crate) mod sealed {
                     len: usize,
                     distribution: Distribution<Self>,
                 ) -> Result<()> {
-                    // SAFETY: the generator and the output are those of the contract of this method.
+                    // SAFETY: the generator and the output are those of the contract of this
+                    // method.
                     unsafe {
                         match distribution {
                             Distribution::Uniform => call!(api, $uniform(raw, output, len)),

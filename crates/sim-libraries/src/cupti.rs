@@ -1,7 +1,8 @@
 //! CUPTI's activity API for simulated devices.
 //!
-//! Records are written into the client's buffer when an operation completes, on the thread that performed it. A buffer is returned to the
-//! client when it is full, or when the client flushes. The types of the records are those of CUDA 11.8.
+//! Records are written into the client's buffer when an operation completes, on the thread that
+//! performed it. A buffer is returned to the client when it is full, or when the client flushes.
+//! The types of the records are those of CUDA 11.8.
 
 use std::collections::HashMap;
 use std::ffi::{CString, c_char};
@@ -22,7 +23,8 @@ use curium_sys::cupti::{
 };
 use parking_lot::Mutex;
 
-/// The version that the library reports: 10 times that of the newest driver, such as 130500 for CUDA 13.5.
+/// The version that the library reports: 10 times that of the newest driver, such as 130500 for
+/// CUDA 13.5.
 const VERSION: u32 = CudaVersion::NEWEST_KNOWN.as_raw() * 10;
 
 /// The alignment of records in buffers.
@@ -45,7 +47,8 @@ struct Client {
     request: CUpti_BuffersCallbackRequestFunc,
     complete: CUpti_BuffersCallbackCompleteFunc,
     enabled: Vec<CUpti_ActivityKind>,
-    /// `true` if the client passes buffers that contain zeros. Records of another buffer are dropped.
+    /// `true` if the client passes buffers that contain zeros. Records of another buffer are
+    /// dropped.
     expects_zeros: bool,
     buffer: Option<Buffer>,
     dropped: usize,
@@ -299,7 +302,8 @@ fn enable(kind: CUpti_ActivityKind) -> Result {
 ///
 /// # Safety
 ///
-/// The first `valid` bytes of the buffer were filled by this library, and `record` is valid for reads and writes.
+/// The first `valid` bytes of the buffer were filled by this library, and `record` is valid for
+/// reads and writes.
 unsafe fn next_record(buffer: *mut u8, valid: usize, record: *mut *mut CUpti_Activity) -> Result {
     if buffer.is_null() || record.is_null() {
         return Err(CUptiResult::CUPTI_ERROR_INVALID_PARAMETER);
@@ -474,7 +478,8 @@ impl Client {
         interned.as_ptr()
     }
 
-    /// Appends a record to the buffer. A buffer without space is completed, and another one is requested.
+    /// Appends a record to the buffer. A buffer without space is completed, and another one is
+    /// requested.
     fn add<R>(&mut self, kind: CUpti_ActivityKind, record: R, completed: &mut Vec<Completed>) {
         if !self.enabled.contains(&kind) {
             return;
@@ -534,7 +539,8 @@ impl Buffer {
     ///
     /// The bytes are initialized.
     unsafe fn contains_zeros(&self) -> bool {
-        // SAFETY: the client passed the buffer with this size, and the caller guarantees that it is initialized.
+        // SAFETY: the client passed the buffer with this size, and the caller guarantees that it is
+        // initialized.
         let bytes = unsafe { std::slice::from_raw_parts(self.start, self.size) };
         bytes.iter().all(|byte| *byte == 0)
     }
@@ -545,7 +551,8 @@ impl Buffer {
 
     fn push<R>(&mut self, record: R) {
         let end = self.start.wrapping_add(self.used).cast::<R>();
-        // SAFETY: the buffer has space for the record, whose size is a multiple of the alignment of the buffer.
+        // SAFETY: the buffer has space for the record, whose size is a multiple of the alignment of
+        // the buffer.
         unsafe { end.write(record) };
         self.used += size_of::<R>();
         self.records += 1;

@@ -1,7 +1,8 @@
-//! The functions of the libraries under their C names, for the shared library that takes the place of NVIDIA's.
+//! The functions of the libraries under their C names, for the shared library that takes the place
+//! of NVIDIA's.
 //!
-//! All functions of the generated lists are exported, so that every program finds its symbols. One that is not simulated returns the
-//! library's code for that, and is reported once on stderr.
+//! All functions of the generated lists are exported, so that every program finds its symbols. One
+//! that is not simulated returns the library's code for that, and is reported once on stderr.
 
 use std::collections::HashSet;
 use std::ffi::c_char;
@@ -73,7 +74,8 @@ fn not_simulated<T: NotSimulated>(name: &'static str) -> T {
 macro_rules! export {
     ($(fn $name:ident($($parameter:ident: $ty:ty),* $(,)?) -> $result:ty = $since:literal $(..= $last:literal)?;)*) => {
         $(
-            // SAFETY: no other symbol of a process that loads this library in place of NVIDIA's has this name.
+            // SAFETY: no other symbol of a process that loads this library in place of NVIDIA's has
+            // this name.
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $name($($parameter: $ty),*) -> $result {
                 match API.$name {

@@ -1,13 +1,16 @@
 //! The functions of NCCL, for ranks in one process or in several of one machine.
 //!
-//! The process that creates an identifier has the communicator. Its own ranks use it directly, and those of other processes through a
-//! connection over the loopback interface, whose port and secret are part of the identifier.
+//! The process that creates an identifier has the communicator. Its own ranks use it directly, and
+//! those of other processes through a connection over the loopback interface, whose port and secret
+//! are part of the identifier.
 //!
-//! An operation of a rank is two operations on its stream: the first contributes the rank's data to a *meeting*, and the second waits until
-//! every rank has contributed, and writes the result. Operations are matched by their number on the communicator, and by the number of
-//! times that they have run, so that graphs can be launched again.
+//! An operation of a rank is two operations on its stream: the first contributes the rank's data to
+//! a *meeting*, and the second waits until every rank has contributed, and writes the result.
+//! Operations are matched by their number on the communicator, and by the number of times that they
+//! have run, so that graphs can be launched again.
 
-/// Defines functions of NCCL, which return the code of their result, and `add_to`, which adds them to a table.
+/// Defines functions of NCCL, which return the code of their result, and `add_to`, which adds them
+/// to a table.
 macro_rules! functions {
     ($(fn $name:ident($($parameter:ident: $ty:ty),* $(,)?) $body:block)*) => {
         $(

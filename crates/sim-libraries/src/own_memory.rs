@@ -2,8 +2,9 @@
 
 use curium_sim::{allocate, current_device, free, with_device};
 
-/// Device memory that a handle allocates itself, such as the state of a random number generator. Its accesses are declared like those to
-/// operands, so the simulator reports work of one handle that is not ordered.
+/// Device memory that a handle allocates itself, such as the state of a random number generator.
+/// Its accesses are declared like those to operands, so the simulator reports work of one handle
+/// that is not ordered.
 #[derive(Debug)]
 pub(crate) struct OwnMemory {
     address: u64,
@@ -13,7 +14,8 @@ pub(crate) struct OwnMemory {
 }
 
 impl OwnMemory {
-    /// Allocates memory in the context that is current; `None` if there is none, or no memory is left.
+    /// Allocates memory in the context that is current; `None` if there is none, or no memory is
+    /// left.
     pub(crate) fn new(bytes: usize) -> Option<Self> {
         let device = current_device()?;
         let address = allocate(bytes).ok()?;

@@ -116,11 +116,12 @@ thread_local! {
     static GRAPH_NODE: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
-/// Calls `observer` with each activity of every simulator of this process when it completes, instead of the previous observer.
-/// [`None`] removes it.
+/// Calls `observer` with each activity of every simulator of this process when it completes,
+/// instead of the previous observer. [`None`] removes it.
 ///
-/// The callback runs on the thread that performed the operation, possibly with a lock of the simulator held: it must not call the driver.
-/// The simulated CUPTI of `curium-sim-libraries` is built on it, and replaces the observer while a profiler is attached.
+/// The callback runs on the thread that performed the operation, possibly with a lock of the
+/// simulator held: it must not call the driver. The simulated CUPTI of `curium-sim-libraries` is
+/// built on it, and replaces the observer while a profiler is attached.
 pub fn observe_activities(observer: Option<Arc<Observer>>) {
     IS_OBSERVED.store(observer.is_some(), Ordering::Release);
     // A previous observer must not be dropped with the lock held.

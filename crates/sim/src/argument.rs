@@ -7,13 +7,16 @@ use curium_sys::*;
 
 use crate::result::Result;
 
-/// A `T *` that a caller of the C functions passed: null, the address of a `T`, or a handle if `T` is opaque.
+/// A `T *` that a caller of the C functions passed: null, the address of a `T`, or a handle if `T`
+/// is opaque.
 ///
-/// A caller that creates one guarantees the C contract of the function: a pointer that is not null may be read and written as a `T` for the
-/// duration of the call. Opaque types have no size, so this implies nothing about the memory behind a handle.
+/// A caller that creates one guarantees the C contract of the function: a pointer that is not null
+/// may be read and written as a `T` for the duration of the call. Opaque types have no size, so
+/// this implies nothing about the memory behind a handle.
 pub(crate) struct Pointer<T>(*mut T);
 
-/// A `const T *` that a caller of the C functions passed: null, or a `T` to read for the duration of the call.
+/// A `const T *` that a caller of the C functions passed: null, or a `T` to read for the duration
+/// of the call.
 pub(crate) struct ConstPointer<T>(*const T);
 
 impl<T> Clone for Pointer<T> {
@@ -41,7 +44,8 @@ impl<T> Pointer<T> {
     ///
     /// # Safety
     ///
-    /// As for a parameter of this type: the pointer is null, or may be read and written as a `T` during the call.
+    /// As for a parameter of this type: the pointer is null, or may be read and written as a `T`
+    /// during the call.
     pub(crate) unsafe fn from_raw(pointer: *mut T) -> Self {
         Self(pointer)
     }
@@ -71,7 +75,8 @@ impl<T> Pointer<T> {
     /// Writes `value` to the pointer; a null pointer is an invalid value.
     pub(crate) fn write(self, value: T) -> Result {
         let output = self.required()?;
-        // SAFETY: the pointer is not null, and the creator of `self` guarantees that it may be written.
+        // SAFETY: the pointer is not null, and the creator of `self` guarantees that it may be
+        // written.
         unsafe { output.0.write_unaligned(value) };
         Ok(())
     }
@@ -85,7 +90,8 @@ impl<T> Pointer<T> {
     /// Reads the value; a null pointer is an invalid value.
     pub(crate) fn read(self) -> Result<T> {
         let output = self.required()?;
-        // SAFETY: the pointer is not null, and the creator of `self` guarantees that it may be read.
+        // SAFETY: the pointer is not null, and the creator of `self` guarantees that it may be
+        // read.
         Ok(unsafe { output.0.read_unaligned() })
     }
 
@@ -109,7 +115,8 @@ impl<T> Pointer<T> {
     ///
     /// # Safety
     ///
-    /// The caller of the C function passed a pointer that is null or may be read and written as a `U`.
+    /// The caller of the C function passed a pointer that is null or may be read and written as a
+    /// `U`.
     pub(crate) unsafe fn cast<U>(self) -> Pointer<U> {
         Pointer(self.0.cast())
     }
@@ -138,7 +145,8 @@ impl<T> ConstPointer<T> {
         if self.0.is_null() {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        // SAFETY: the pointer is not null, and the creator of `self` guarantees that it may be read.
+        // SAFETY: the pointer is not null, and the creator of `self` guarantees that it may be
+        // read.
         Ok(unsafe { self.0.read_unaligned() })
     }
 }
@@ -149,21 +157,23 @@ impl ConstPointer<c_char> {
         if self.0.is_null() {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        // SAFETY: the pointer is not null, and functions with a `const char *` parameter require NUL-terminated text that is
-        // valid for the duration of the call.
+        // SAFETY: the pointer is not null, and functions with a `const char *` parameter require
+        // NUL-terminated text that is valid for the duration of the call.
         Ok(unsafe { CStr::from_ptr(self.0) })
     }
 }
 
 impl Pointer<c_char> {
-    /// Writes `text` with a terminating NUL into a buffer of `capacity` bytes, truncating it if necessary.
+    /// Writes `text` with a terminating NUL into a buffer of `capacity` bytes, truncating it if
+    /// necessary.
     pub(crate) fn write_text(self, text: &str, capacity: i32) -> Result {
         let output = self.required()?;
         let capacity = usize::try_from(capacity)
             .ok()
             .filter(|capacity| *capacity > 0);
         let capacity = capacity.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
-        // SAFETY: the pointer is not null, and the caller of the C function passed a buffer of `capacity` bytes.
+        // SAFETY: the pointer is not null, and the caller of the C function passed a buffer of
+        // `capacity` bytes.
         unsafe { output.fill_with(text, capacity) };
         Ok(())
     }
@@ -175,7 +185,8 @@ impl Pointer<c_char> {
     /// The buffer holds `capacity` bytes, at least one.
     pub(crate) unsafe fn fill_with(self, text: &str, capacity: usize) -> usize {
         let length = text.len().min(capacity - 1);
-        // SAFETY: `length` bytes of `text` fit into the buffer, which the caller of the C function owns.
+        // SAFETY: `length` bytes of `text` fit into the buffer, which the caller of the C function
+        // owns.
         unsafe { ptr::copy_nonoverlapping(text.as_ptr(), self.0.cast(), length) };
         // SAFETY: `length` is below the buffer's capacity.
         let end = unsafe { self.0.add(length) };
@@ -214,7 +225,8 @@ pub(crate) trait Argument {
     ///
     /// # Safety
     ///
-    /// The value is an argument for which the C contract of its function holds, and it is used during the call only.
+    /// The value is an argument for which the C contract of its function holds, and it is used
+    /// during the call only.
     unsafe fn receive(self) -> Self::Received;
 }
 

@@ -1,7 +1,9 @@
-//! The C functions: one file per CUDA object, with the functions of that object as methods of [`Call`] under their C names.
+//! The C functions: one file per CUDA object, with the functions of that object as methods of
+//! [`Call`] under their C names.
 //!
-//! A method receives the unchecked arguments of the C function, and returns `Ok` or the code. It checks handles and null pointers in the
-//! order in which hardware does. The steps that all calls have in common are in [`Driver::admit`].
+//! A method receives the unchecked arguments of the C function, and returns `Ok` or the code. It
+//! checks handles and null pointers in the order in which hardware does. The steps that all calls
+//! have in common are in [`Driver::admit`].
 
 mod array;
 mod capture;

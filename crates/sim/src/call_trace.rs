@@ -1,8 +1,9 @@
 //! A trace of the calls that a program makes, for programs that load the simulator as their driver.
 //!
-//! `CURIUM_SIM_TRACE` names the file. Each call is appended as an event of the trace event format when it ends, by a single write. The file
-//! therefore survives a crash of the program, and child processes share one file. The list of events is not closed, which the format
-//! allows. A set-uid program ignores the variable.
+//! `CURIUM_SIM_TRACE` names the file. Each call is appended as an event of the trace event format
+//! when it ends, by a single write. The file therefore survives a crash of the program, and child
+//! processes share one file. The list of events is not closed, which the format allows. A set-uid
+//! program ignores the variable.
 
 use std::cell::Cell;
 use std::env;

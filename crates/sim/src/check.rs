@@ -16,12 +16,14 @@ const TIME_LIMIT: Duration = Duration::from_secs(120);
 
 /// Runs a test on a new simulator with all checks on.
 ///
-/// The closure receives the first `Device`, the `Driver`, or the [`Simulator`] itself, by the type of its parameter. The test fails if the
-/// simulator reports a problem of a kernel, a copy or a graph, or if an object is live after the closure has returned.
+/// The closure receives the first `Device`, the `Driver`, or the [`Simulator`] itself, by the type
+/// of its parameter. The test fails if the simulator reports a problem of a kernel, a copy or a
+/// graph, or if an object is live after the closure has returned.
 ///
-/// The simulator reports out-of-bounds, use-after-free and misaligned accesses, races, reads of uninitialized memory, and graphs that
-/// use destroyed objects. A kernel that executes more than 10 billion instructions, or that runs for more than two minutes, is stopped, so that
-/// no test hangs. A test that causes such errors on purpose creates a [`Simulator`] of its own.
+/// The simulator reports out-of-bounds, use-after-free and misaligned accesses, races, reads of
+/// uninitialized memory, and graphs that use destroyed objects. A kernel that executes more than 10
+/// billion instructions, or that runs for more than two minutes, is stopped, so that no test hangs.
+/// A test that causes such errors on purpose creates a [`Simulator`] of its own.
 ///
 /// ```
 /// use curium_driver::Device;
@@ -35,14 +37,16 @@ const TIME_LIMIT: Duration = Duration::from_secs(120);
 ///
 /// # Panics
 ///
-/// Panics if something was reported, with the kernel, the thread and the line of the PTX; if objects are live after the closure, with the
-/// call that created each; and if no simulator or driver can be created. A panic of the closure passes through.
+/// Panics if something was reported, with the kernel, the thread and the line of the PTX; if
+/// objects are live after the closure, with the call that created each; and if no simulator or
+/// driver can be created. A panic of the closure passes through.
 #[track_caller]
 pub fn test<D: FromProvider<Simulator>, R>(body: impl FnOnce(D) -> R) -> R {
     test_with(Config::new(), body)
 }
 
-/// Runs a test as [`test()`] does, on a simulator with other settings, such as a seed or an older driver.
+/// Runs a test as [`test()`] does, on a simulator with other settings, such as a seed or an older
+/// driver.
 ///
 /// ```
 /// use curium_driver::Device;
@@ -82,7 +86,8 @@ pub fn test_with<D: FromProvider<Simulator>, R>(config: Config, body: impl FnOnc
     result
 }
 
-/// Returns a line for each error, or else for each leak: after an error the context is lost, and its objects cannot be destroyed.
+/// Returns a line for each error, or else for each leak: after an error the context is lost, and
+/// its objects cannot be destroyed.
 fn failures(reports: &[Report], leaked: &[LiveObject]) -> String {
     let mut text = String::new();
     for report in reports

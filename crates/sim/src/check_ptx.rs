@@ -6,10 +6,11 @@ use thiserror::Error;
 
 use curium_ptx::{exec, syntax};
 
-/// Checks that the simulator loads a PTX module: that it is valid, and that every instruction is supported.
+/// Checks that the simulator loads a PTX module: that it is valid, and that every instruction is
+/// supported.
 ///
-/// This is the front end of `cuModuleLoadData`, for the newest version of the ISA and for every target. It requires no
-/// [`Simulator`](crate::Simulator).
+/// This is the front end of `cuModuleLoadData`, for the newest version of the ISA and for every
+/// target. It requires no [`Simulator`](crate::Simulator).
 ///
 /// ```
 /// let ptx = ".version 8.0 .target sm_75 .address_size 64 .visible .entry nothing() { ret; }";
@@ -37,7 +38,8 @@ pub fn check_ptx(text: &str) -> Result<(), PtxError> {
     }
 }
 
-/// A PTX module is invalid, or the simulator does not support it. The text of the error names the line, the column and the cause.
+/// A PTX module is invalid, or the simulator does not support it. The text of the error names the
+/// line, the column and the cause.
 #[derive(Clone, Eq, Error, PartialEq)]
 #[error("{text}")]
 pub struct PtxError {

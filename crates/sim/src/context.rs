@@ -23,7 +23,8 @@ pub(crate) struct Context {
     pub(crate) device: usize,
     pub(crate) flags: u32,
     pub(crate) is_primary: bool,
-    /// The number of times that a primary context is retained; for a created one, 1 more than it was attached.
+    /// The number of times that a primary context is retained; for a created one, 1 more than it
+    /// was attached.
     pub(crate) retained: u32,
     pub(crate) number: u64,
     pub(crate) legacy: Id<Stream>,
@@ -75,7 +76,8 @@ impl Context {
         &mut self.limits
     }
 
-    /// Returns `true` if the context exists; a primary context keeps its handle after the last release.
+    /// Returns `true` if the context exists; a primary context keeps its handle after the last
+    /// release.
     pub(crate) fn is_active(&self) -> bool {
         self.retained > 0
     }

@@ -1,7 +1,8 @@
-//! The driver: its state, the schedule of queued work, and the operations that the C functions share.
+//! The driver: its state, the schedule of queued work, and the operations that the C functions
+//! share.
 //!
-//! The C functions are in [`call`](crate::call), and the types of the objects in [`context`](crate::context) and
-//! [`object`](crate::object).
+//! The C functions are in [`call`](crate::call), and the types of the objects in
+//! [`context`](crate::context) and [`object`](crate::object).
 
 pub(crate) mod activity;
 pub(crate) mod call_counts;
@@ -67,8 +68,8 @@ use crate::report::Reports;
 use crate::result::Result;
 use crate::summary::Summary;
 
-/// Returns the address of a function of the driver in a slot, or of its variant for the per-thread default stream, if requested and if
-/// there is one.
+/// Returns the address of a function of the driver in a slot, or of its variant for the per-thread
+/// default stream, if requested and if there is one.
 pub(crate) type EntryPoint =
     fn(slot: usize, function: Function, is_per_thread: bool) -> *const c_void;
 
@@ -76,7 +77,8 @@ pub(crate) type EntryPoint =
 pub(crate) struct Driver {
     config: Config,
     entry_point: EntryPoint,
-    /// The slot and a serial number, which distinguishes this driver from others that had the same slot.
+    /// The slot and a serial number, which distinguishes this driver from others that had the same
+    /// slot.
     thread: ThreadState,
     /// The process that it was started in.
     #[cfg(all(feature = "export", target_os = "linux"))]
@@ -155,8 +157,8 @@ impl Driver {
         }
     }
 
-    /// Returns the address of a function of this driver, or of its variant for the per-thread default stream, if requested and if there
-    /// is one.
+    /// Returns the address of a function of this driver, or of its variant for the per-thread
+    /// default stream, if requested and if there is one.
     pub(crate) fn function_address(
         &self,
         function: Function,
@@ -218,8 +220,8 @@ impl Driver {
         &self.canceled
     }
 
-    /// Performs the first steps of every call: counts it, applies its faults, and fails before `cuInit` or on a thread that may not call
-    /// the driver.
+    /// Performs the first steps of every call: counts it, applies its faults, and fails before
+    /// `cuInit` or on a thread that may not call the driver.
     pub(crate) fn admit(&self, function: Function) -> Result {
         self.counts.add(function);
         if let Some(code) = self.fault(function) {

@@ -1,10 +1,12 @@
 //! The functions of the C interface, made from the one generated list.
 //!
-//! A function that the driver implements is an inherent method of [`Call`] under its C name. [`Unsupported`] has a method
-//! of every name, which method resolution takes only where there is no inherent one: a counted `CUDA_ERROR_NOT_SUPPORTED`.
+//! A function that the driver implements is an inherent method of [`Call`] under its C name.
+//! [`Unsupported`] has a method of every name, which method resolution takes only where there is no
+//! inherent one: a counted `CUDA_ERROR_NOT_SUPPORTED`.
 //!
-//! C functions have no `self`, so each has one instance per slot, which determines the driver. An instance only adds its slot as the last
-//! argument, and calls a function that is neither generic nor inlined: there are ten thousand instances, which are compiled quickly.
+//! C functions have no `self`, so each has one instance per slot, which determines the driver. An
+//! instance only adds its slot as the last argument, and calls a function that is neither generic
+//! nor inlined: there are ten thousand instances, which are compiled quickly.
 
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -53,7 +55,8 @@ fn report_panic(function: Function) -> CUresult {
 
 /// Returns the code of a function that the driver does not implement.
 fn refusal(function: Function) -> CUresult {
-    // As on hardware, no context is valid for the first versions of functions with addresses, which have 32 bits.
+    // As on hardware, no context is valid for the first versions of functions with addresses, which
+    // have 32 bits.
     let is_narrow = function.since() < CudaVersion::new(3, 2)
         && Function::all()
             .any(|other| other != function && other.base_name() == function.base_name());
@@ -99,7 +102,8 @@ macro_rules! define {
                 /// The contract of the C function.
                 #[inline(never)]
                 pub(crate) unsafe extern "C" fn $name($($parameter: $ty,)* slot: usize) -> CUresult {
-                    // SAFETY: the caller upholds the contract of the C function for its arguments, of which these are.
+                    // SAFETY: the caller upholds the contract of the C function for its arguments,
+                    // of which these are.
                     $(let $parameter = || unsafe { Argument::receive($parameter) };)*
                     enter(slot, Function::$name, &mut |call| call.$name($($parameter()),*))
                 }
@@ -247,8 +251,8 @@ static VARIANTS: [fn(Function) -> Option<*const c_void>; MAX_DRIVERS] = [
     variant::<31>,
 ];
 
-/// Returns the address of a function of the driver in `slot`, or of its variant for the default stream of the calling thread, if
-/// requested and if there is one.
+/// Returns the address of a function of the driver in `slot`, or of its variant for the default
+/// stream of the calling thread, if requested and if there is one.
 pub(crate) fn address(slot: usize, function: Function, is_per_thread: bool) -> *const c_void {
     let variant = VARIANTS[slot](function).filter(|_| is_per_thread);
     variant.unwrap_or_else(|| api(slot).address(function))

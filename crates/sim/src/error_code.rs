@@ -14,8 +14,8 @@ macro_rules! codes {
     };
 }
 
-/// The texts are those of the real driver, for programs that compare or show them. A contract test compares them with the driver that it
-/// runs on.
+/// The texts are those of the real driver, for programs that compare or show them. A contract test
+/// compares them with the driver that it runs on.
 pub(crate) const CODES: &[Entry] = codes! {
     CUDA_SUCCESS "no error"
     CUDA_ERROR_INVALID_VALUE "invalid argument"

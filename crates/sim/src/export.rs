@@ -1,8 +1,9 @@
 //! The functions under their C names, for a shared library that takes the place of `libcuda.so.1`.
 //!
-//! The driver starts with the first call, with the settings of the environment. When the process exits, its functions return
-//! `CUDA_ERROR_DEINITIALIZED`, and nothing waits for its threads. If `CURIUM_SIM_TRACE` names a file, every call is appended to it as an
-//! event for trace viewers; if `CURIUM_SIM_SUMMARY` names one, the summary of the program is written to it at the exit. Set-uid
+//! The driver starts with the first call, with the settings of the environment. When the process
+//! exits, its functions return `CUDA_ERROR_DEINITIALIZED`, and nothing waits for its threads. If
+//! `CURIUM_SIM_TRACE` names a file, every call is appended to it as an event for trace viewers; if
+//! `CURIUM_SIM_SUMMARY` names one, the summary of the program is written to it at the exit. Set-uid
 //! programs ignore both.
 
 use std::ffi::c_void;
@@ -26,7 +27,8 @@ macro_rules! export {
             /// # Safety
             ///
             /// The contract of the C function.
-            // SAFETY: no other symbol of a process that loads this library as its driver has this name.
+            // SAFETY: no other symbol of a process that loads this library as its driver has this
+            // name.
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $name($($parameter: $ty),*) -> $result {
                 if let Err(code) = start() {
@@ -75,7 +77,8 @@ curium_sys::for_each_function!(export);
 
 macro_rules! list_variants {
     ($($name:ident $variant:ident;)*) => {
-        /// Returns the variant of a function for the default stream of the calling thread, if there is one.
+        /// Returns the variant of a function for the default stream of the calling thread, if there
+        /// is one.
         fn per_thread_variant(function: Function) -> Option<*const c_void> {
             Some(match function {
                 $(Function::$name => $variant as *const c_void,)*
@@ -87,18 +90,20 @@ macro_rules! list_variants {
 
 per_thread::for_each_variant!(list_variants);
 
-/// Returns the address of an exported function, or of its variant for the default stream of the calling thread. `cuGetProcAddress` must
-/// return these, because they check the state of the process and are traced.
+/// Returns the address of an exported function, or of its variant for the default stream of the
+/// calling thread. `cuGetProcAddress` must return these, because they check the state of the
+/// process and are traced.
 fn address(_slot: usize, function: Function, is_per_thread: bool) -> *const c_void {
     let variant = per_thread_variant(function).filter(|_| is_per_thread);
     variant.unwrap_or_else(|| api().address(function))
 }
 
-/// `true` in a child of a process that had loaded the library. As on hardware, state that was initialized before a fork cannot be used by
-/// the child.
+/// `true` in a child of a process that had loaded the library. As on hardware, state that was
+/// initialized before a fork cannot be used by the child.
 static FORKED: AtomicBool = AtomicBool::new(false);
 
-/// The path of the summary, which is written when the process exits: `%p` stands for the process ID, and `-` for stderr.
+/// The path of the summary, which is written when the process exits: `%p` stands for the process
+/// ID, and `-` for stderr.
 #[cfg(target_os = "linux")]
 const SUMMARY: &str = "CURIUM_SIM_SUMMARY";
 
@@ -120,7 +125,8 @@ fn start() -> Result<(), CUresult> {
     })
 }
 
-/// Loads the library that `CUDA_INJECTION64_PATH` names, and calls its initialization, as the driver does for profilers.
+/// Loads the library that `CUDA_INJECTION64_PATH` names, and calls its initialization, as the
+/// driver does for profilers.
 #[cfg(target_os = "linux")]
 fn inject() {
     static INJECTED: OnceLock<()> = OnceLock::new();
@@ -150,7 +156,8 @@ fn inject() {
 #[cfg(not(target_os = "linux"))]
 fn inject() {}
 
-/// Starts and initializes the driver, as the CUDA runtime does. A failure is returned by later calls of the driver.
+/// Starts and initializes the driver, as the CUDA runtime does. A failure is returned by later
+/// calls of the driver.
 pub(crate) fn initialize() {
     if start().is_err() {
         return;
@@ -171,7 +178,8 @@ fn refuse(error: &dyn std::error::Error) -> CUresult {
     CUresult::CUDA_ERROR_SYSTEM_NOT_READY
 }
 
-/// Writes the summary of the program. The child of a fork writes nothing: the driver belongs to its parent.
+/// Writes the summary of the program. The child of a fork writes nothing: the driver belongs to its
+/// parent.
 #[cfg(target_os = "linux")]
 #[expect(
     clippy::print_stderr,
@@ -194,7 +202,8 @@ fn summarize(driver: &Driver, path: &std::ffi::OsStr) {
     }
 }
 
-/// Ends the driver when the process exits, and detects a child of a fork, which has none of its threads.
+/// Ends the driver when the process exits, and detects a child of a fork, which has none of its
+/// threads.
 #[cfg(target_os = "linux")]
 fn follow_process() {
     extern "C" fn fork() {
@@ -209,10 +218,12 @@ fn follow_process() {
         // Threads may still be in the driver, so it is leaked; the process exits anyway.
         std::mem::forget(driver);
     }
-    // SAFETY: the function takes and returns nothing, does not unwind, and stays loaded as long as the process exists. If the registration
-    // fails, calls during the exit behave as at other times.
+    // SAFETY: the function takes and returns nothing, does not unwind, and stays loaded as long as
+    // the process exists. If the registration fails, calls during the exit behave as at other
+    // times.
     unsafe { libc::atexit(end) };
-    // SAFETY: the function takes and returns nothing, writes an atomic only, and stays loaded for as long as the process.
+    // SAFETY: the function takes and returns nothing, writes an atomic only, and stays loaded for
+    // as long as the process.
     unsafe { libc::pthread_atfork(None, None, Some(fork)) };
 }
 

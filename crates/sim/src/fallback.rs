@@ -15,8 +15,9 @@ use crate::simulator::Simulator;
 /// # Ok::<(), curium_driver::Error>(())
 /// ```
 ///
-/// A `Driver` falls back in the same way: `Driver::load().or_else(curium_sim::fallback)`. The reason is written to stderr, since kernels on
-/// the simulator are much slower. To select the settings, pass a closure that calls [`Simulator::new`].
+/// A `Driver` falls back in the same way: `Driver::load().or_else(curium_sim::fallback)`. The
+/// reason is written to stderr, since kernels on the simulator are much slower. To select the
+/// settings, pass a closure that calls [`Simulator::new`].
 ///
 /// # Errors
 ///

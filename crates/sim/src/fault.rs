@@ -11,8 +11,9 @@ use crate::random::Random;
 
 /// A fault: the calls of a function that fail, and the code that they return.
 ///
-/// Calls are counted from 1, from the injection of the fault on. [`Fault::once`], [`Fault::call`], [`Fault::from_call`] and
-/// [`Fault::always`] select the calls; without any of them, the fault applies to the next call only.
+/// Calls are counted from 1, from the injection of the fault on. [`Fault::once`], [`Fault::call`],
+/// [`Fault::from_call`] and [`Fault::always`] select the calls; without any of them, the fault
+/// applies to the next call only.
 ///
 /// ```
 /// use std::time::Duration;
@@ -73,7 +74,8 @@ pub(crate) const LOST: CUresult = CUresult::CUDA_ERROR_UNKNOWN;
 const MILLION: u32 = 1_000_000;
 
 impl Fault {
-    /// Creates a fault of `function`. By default it applies once: the next call returns `CUDA_ERROR_UNKNOWN`.
+    /// Creates a fault of `function`. By default it applies once: the next call returns
+    /// `CUDA_ERROR_UNKNOWN`.
     pub const fn on(function: Function) -> Self {
         Self {
             function,
@@ -106,7 +108,8 @@ impl Fault {
         self.from_call(1)
     }
 
-    /// Applies the fault with this probability, between 0 and 1, to each matching call. The same seed selects the same calls.
+    /// Applies the fault with this probability, between 0 and 1, to each matching call. The same
+    /// seed selects the same calls.
     pub const fn with_probability(mut self, probability: f64, seed: u64) -> Self {
         // The cast maps negative numbers and NaN to 0.
         let per_million = (probability * MILLION as f64) as u32;
@@ -114,14 +117,15 @@ impl Fault {
         self
     }
 
-    /// Sets the code that each failing call returns. It does not select the calls: see [`Fault::once`] and [`Fault::always`].
+    /// Sets the code that each failing call returns. It does not select the calls: see
+    /// [`Fault::once`] and [`Fault::always`].
     pub const fn returns(mut self, result: CUresult) -> Self {
         self.effect = Effect::Return(result);
         self
     }
 
-    /// Makes the call return success without doing anything, so that a handle that it should create stays null, as the caller initialized
-    /// it.
+    /// Makes the call return success without doing anything, so that a handle that it should create
+    /// stays null, as the caller initialized it.
     pub const fn creates_nothing(self) -> Self {
         self.returns(CUresult::CUDA_SUCCESS)
     }
@@ -132,8 +136,8 @@ impl Fault {
         self
     }
 
-    /// Makes the call lose all devices, as if they had fallen off the bus: it and every later call that uses a context return
-    /// `CUDA_ERROR_UNKNOWN`, and queued work never runs.
+    /// Makes the call lose all devices, as if they had fallen off the bus: it and every later call
+    /// that uses a context return `CUDA_ERROR_UNKNOWN`, and queued work never runs.
     pub const fn loses_devices(mut self) -> Self {
         self.effect = Effect::LoseDevices;
         self
@@ -190,7 +194,8 @@ impl PendingFaults {
         self.faults.clear();
     }
 
-    /// Counts a call of `function` and returns the effect of its faults. The first fault that fails the call determines its code.
+    /// Counts a call of `function` and returns the effect of its faults. The first fault that fails
+    /// the call determines its code.
     pub(crate) fn apply(&mut self, function: Function) -> FaultOutcome {
         let mut met = FaultOutcome::default();
         for pending in self

@@ -69,7 +69,8 @@ pub(crate) enum StaleHandle {
 /// The number of the next handle in this process, for all kinds and simulators.
 static NEXT: AtomicU64 = AtomicU64::new(0x4_0000);
 
-/// Handles are serial numbers shifted by this, with the kind in the bits above the alignment of real handles.
+/// Handles are serial numbers shifted by this, with the kind in the bits above the alignment of
+/// real handles.
 const SERIAL_SHIFT: u32 = 12;
 const KIND_SHIFT: u32 = 4;
 

@@ -23,7 +23,8 @@ pub(crate) enum Callee {
     ),
 }
 
-// SAFETY: the caller that enqueues a host function permits the driver to call it with its argument on another thread: that is its contract.
+// SAFETY: the caller that enqueues a host function permits the driver to call it with its argument
+// on another thread: that is its contract.
 unsafe impl Send for HostFunction {}
 
 // SAFETY: a shared host function can only be called, which its caller permitted on any thread.
@@ -33,7 +34,8 @@ thread_local! {
     static RUNNING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Returns `true` if the calling thread is in a host function, where driver calls are not permitted.
+/// Returns `true` if the calling thread is in a host function, where driver calls are not
+/// permitted.
 pub(crate) fn is_running_here() -> bool {
     RUNNING.try_with(Cell::get).unwrap_or(false)
 }
@@ -66,9 +68,11 @@ impl HostFunction {
 
     pub(crate) fn call(&self) {
         run(|| match self.callee {
-            // SAFETY: the caller that enqueued the function guaranteed that it can be called with this argument.
+            // SAFETY: the caller that enqueued the function guaranteed that it can be called with
+            // this argument.
             Callee::Function(function) => unsafe { function(self.data) },
-            // SAFETY: the caller that enqueued the callback guaranteed that it can be called with this argument.
+            // SAFETY: the caller that enqueued the callback guaranteed that it can be called with
+            // this argument.
             Callee::Callback(callback, stream) => unsafe {
                 callback(stream, CUresult::CUDA_SUCCESS, self.data);
             },

@@ -13,8 +13,9 @@ const POISONED_BYTES: usize = 256 << 20;
 #[repr(transparent)]
 pub(crate) struct HostPtr(pub(crate) *mut u8);
 
-// SAFETY: the contract of the asynchronous functions requires callers to keep memory valid until the work has completed, and permits the
-// driver to use it on other threads. The driver's own memory is freed after its work.
+// SAFETY: the contract of the asynchronous functions requires callers to keep memory valid until
+// the work has completed, and permits the driver to use it on other threads. The driver's own
+// memory is freed after its work.
 unsafe impl Send for HostPtr {}
 
 // SAFETY: the pointer itself is never changed.

@@ -132,10 +132,12 @@ pub(crate) fn parse_ptx(
 ///
 /// # Safety
 ///
-/// `image` points to NUL-terminated text, or to a binary that is longer than `magic`. Only the last byte of `magic` may be NUL.
+/// `image` points to NUL-terminated text, or to a binary that is longer than `magic`. Only the last
+/// byte of `magic` may be NUL.
 pub(crate) unsafe fn begins_with(image: *const u8, magic: &[u8]) -> bool {
     magic.iter().enumerate().all(|(index, byte)| {
-        // SAFETY: the bytes are compared one by one up to the first that differs, so text is not read beyond its NUL.
+        // SAFETY: the bytes are compared one by one up to the first that differs, so text is not
+        // read beyond its NUL.
         unsafe { image.wrapping_add(index).read() == *byte }
     })
 }
@@ -156,7 +158,8 @@ pub(crate) unsafe fn text_at<'a>(image: *const u8) -> std::result::Result<&'a st
         (&elf::MAGIC[..], "machine code for NVIDIA hardware"),
         (&tile_ir::MAGIC, "Tile IR"),
     ] {
-        // SAFETY: the caller guarantees the image, and at most the last byte of a magic number is NUL.
+        // SAFETY: the caller guarantees the image, and at most the last byte of a magic number is
+        // NUL.
         if unsafe { begins_with(image, magic) } {
             let log = format!("the image contains {contents}; the simulator runs PTX only");
             return Err(Refusal::new(CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU, &log));

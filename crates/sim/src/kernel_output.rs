@@ -1,4 +1,5 @@
-//! The output of kernels. As in the driver, it is collected when a kernel ends, and written when the host waits or launches again.
+//! The output of kernels. As in the driver, it is collected when a kernel ends, and written when
+//! the host waits or launches again.
 
 use crate::lock::{Mutex, Rank};
 
@@ -39,10 +40,11 @@ fn write(text: &[u8]) {
     }
     // SAFETY: programs do not replace `stdout` while other threads use it.
     let out = unsafe { stdout };
-    // SAFETY: the stream is open for as long as the process runs, and the text has this length. A program that closed the descriptor
-    // discards the text.
+    // SAFETY: the stream is open for as long as the process runs, and the text has this length. A
+    // program that closed the descriptor discards the text.
     unsafe { libc::fwrite(text.as_ptr().cast(), 1, text.len(), out) };
-    // SAFETY: the stream is open for as long as the process runs. Programs that do not use the C library's streams would see the text at their end only.
+    // SAFETY: the stream is open for as long as the process runs. Programs that do not use the C
+    // library's streams would see the text at their end only.
     unsafe { libc::fflush(out) };
 }
 

@@ -1,14 +1,16 @@
 //! The CUDA driver on the CPU: the same ABI, real kernels, and fault injection.
 //!
-//! A [`Simulator`] is a CUDA driver that requires no GPU. Everything built on `curium-sys` runs on it: contexts, asynchronous streams,
-//! events, memory and modules behave as on hardware, down to the error codes.
+//! A [`Simulator`] is a CUDA driver that requires no GPU. Everything built on `curium-sys` runs on
+//! it: contexts, asynchronous streams, events, memory and modules behave as on hardware, down to
+//! the error codes.
 //!
-//! It executes the work instead of mocking it. Work is queued and runs later on other threads. A seed selects the order of independent
-//! streams, so that tests can find missing synchronization. New device memory contains a pattern instead of zeros. Host code cannot access
-//! device memory. Bounds are checked to the byte.
+//! It executes the work instead of mocking it. Work is queued and runs later on other threads. A
+//! seed selects the order of independent streams, so that tests can find missing synchronization.
+//! New device memory contains a pattern instead of zeros. Host code cannot access device memory.
+//! Bounds are checked to the byte.
 //!
-//! [`test()`] runs a closure on a new simulator with all checks enabled, and fails if an object is leaked or the simulator reports a
-//! problem:
+//! [`test()`] runs a closure on a new simulator with all checks enabled, and fails if an object is
+//! leaked or the simulator reports a problem:
 //!
 //! ```
 //! use curium_driver::Device;
@@ -20,24 +22,26 @@
 //! # Ok::<(), curium_driver::Error>(())
 //! ```
 //!
-//! [`Simulator::new`] creates a simulator outside of a test. [`Simulator::driver`] initializes it for `curium-driver`, and
-//! [`Simulator::api`] returns its table of functions.
+//! [`Simulator::new`] creates a simulator outside of a test. [`Simulator::driver`] initializes it
+//! for `curium-driver`, and [`Simulator::api`] returns its table of functions.
 //!
-//! The names of its devices identify them as simulated. A function that it does not implement returns `CUDA_ERROR_NOT_SUPPORTED`, and the
-//! call is counted ([`Simulator::unsupported_calls`]).
+//! The names of its devices identify them as simulated. A function that it does not implement
+//! returns `CUDA_ERROR_NOT_SUPPORTED`, and the call is counted ([`Simulator::unsupported_calls`]).
 //!
 //! # The book
 //!
-//! The chapters of the book are in the folder `docs/book/src` of the repository: `testing.md` explains how to test with the simulator,
-//! `found-bugs.md` shows reports.
+//! The chapters of the book are in the folder `docs/book/src` of the repository: `testing.md`
+//! explains how to test with the simulator, `found-bugs.md` shows reports.
 //!
 //! # Checks
 //!
-//! A [`Report`] names the kernel, the block, the thread, the line of the source and of the PTX, the address, and the variable or the
-//! allocation at or near it; a report of a race names both accesses. Source lines come from `.loc` directives, which NVRTC and nvcc emit with
-//! `-lineinfo`. Reports are kept ([`Simulator::reports`]), written to stderr, and carried by the error of the next call
-//! (`CallError::driver_log` of `curium-driver`). A report of [`Severity::Error`] also fails the launch, unless [`Checks`] sets
-//! another reaction. A report of [`Severity::Warning`] never does. Expensive checks are disabled by default and enabled in [`test()`].
+//! A [`Report`] names the kernel, the block, the thread, the line of the source and of the PTX, the
+//! address, and the variable or the allocation at or near it; a report of a race names both
+//! accesses. Source lines come from `.loc` directives, which NVRTC and nvcc emit with `-lineinfo`.
+//! Reports are kept ([`Simulator::reports`]), written to stderr, and carried by the error of the
+//! next call (`CallError::driver_log` of `curium-driver`). A report of [`Severity::Error`] also
+//! fails the launch, unless [`Checks`] sets another reaction. A report of [`Severity::Warning`]
+//! never does. Expensive checks are disabled by default and enabled in [`test()`].
 //!
 //! | check | enabled by | not detected |
 //! |---|---|---|
@@ -56,17 +60,21 @@
 //! | images that are refused, as a warning | always | images that are added to a linker, which has a log |
 //! | changes by the host of memory that a queued copy uses | [`Config::with_race_checks`] | reads by the host; memory of kernels; changes after other work has run |
 //!
-//! A race of threads that store the same value has [`Severity::Warning`]; if the threads of one warp store it with one instruction, it is
-//! not reported. A refused image has this severity as well. All other reports have [`Severity::Error`].
+//! A race of threads that store the same value has [`Severity::Warning`]; if the threads of one
+//! warp store it with one instruction, it is not reported. A refused image has this severity as
+//! well. All other reports have [`Severity::Error`].
 //!
-//! All host threads count as one: after one of them has waited for work, later operations of all host threads are ordered after that work.
+//! All host threads count as one: after one of them has waited for work, later operations of all
+//! host threads are ordered after that work.
 //!
-//! Objects that a program does not destroy are counted ([`Simulator::live_handles`]) and listed with the call that created each
-//! ([`Simulator::leaked_objects`]), and with the caller's stack on request ([`Config::with_backtraces`]).
+//! Objects that a program does not destroy are counted ([`Simulator::live_handles`]) and listed
+//! with the call that created each ([`Simulator::leaked_objects`]), and with the caller's stack on
+//! request ([`Config::with_backtraces`]).
 //!
 //! # Features
 //!
-//! `export` (not on by default) exports every function under its C name, for the shared library that replaces `libcuda.so.1`.
+//! `export` (not on by default) exports every function under its C name, for the shared library
+//! that replaces `libcuda.so.1`.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

@@ -1,4 +1,5 @@
-//! The simulator as libraries use it: the current device, memory, streams, and the operations on them.
+//! The simulator as libraries use it: the current device, memory, streams, and the operations on
+//! them.
 
 use std::sync::Arc;
 
@@ -11,15 +12,18 @@ use crate::library_operation::LibraryOperation;
 use crate::slot;
 
 impl LibraryOperation {
-    /// Enqueues the operation on a stream of a simulator, or adds it to the graph that the stream captures.
+    /// Enqueues the operation on a stream of a simulator, or adds it to the graph that the stream
+    /// captures.
     ///
     /// # Safety
     ///
-    /// As for a kernel: the memory is valid for the declared accesses, and lives until the operation has run.
+    /// As for a kernel: the memory is valid for the declared accesses, and lives until the
+    /// operation has run.
     ///
     /// # Errors
     ///
-    /// The code that `cuLaunchKernel` would return; `CUDA_ERROR_INVALID_HANDLE` if no simulator has the stream.
+    /// The code that `cuLaunchKernel` would return; `CUDA_ERROR_INVALID_HANDLE` if no simulator has
+    /// the stream.
     pub unsafe fn enqueue(self, stream: CUstream) -> Result<(), CUresult> {
         stream_driver(stream)?.enqueue_operation(self, handle(stream))
     }
@@ -32,7 +36,8 @@ impl LibraryOperation {
     ///
     /// # Errors
     ///
-    /// The code that `cuLaunchKernel` or `cuStreamSynchronize` would return; the latter fails for a stream that captures.
+    /// The code that `cuLaunchKernel` or `cuStreamSynchronize` would return; the latter fails for a
+    /// stream that captures.
     pub unsafe fn enqueue_and_wait(self, stream: CUstream) -> Result<(), CUresult> {
         let driver = stream_driver(stream)?;
         driver.enqueue_operation(self, handle(stream))?;
@@ -41,9 +46,10 @@ impl LibraryOperation {
     }
 }
 
-/// Returns the number of the device whose context is current on the calling thread, and the address of that device's simulator, which
-/// differs between simulators. If no context is current, this is the first device of the only simulator, as for the CUDA runtime; `None`
-/// if there are several simulators.
+/// Returns the number of the device whose context is current on the calling thread, and the address
+/// of that device's simulator, which differs between simulators. If no context is current, this is
+/// the first device of the only simulator, as for the CUDA runtime; `None` if there are several
+/// simulators.
 #[must_use]
 pub fn current_device() -> Option<(i32, usize)> {
     #[cfg(feature = "export")]
@@ -57,14 +63,16 @@ pub fn current_device() -> Option<(i32, usize)> {
     })
 }
 
-/// Calls `call` with the primary context of a device current: the device with this number of the simulator with this address, as
-/// [`current_device`] returns them. A library whose objects belong to a device needs it for the default streams.
+/// Calls `call` with the primary context of a device current: the device with this number of the
+/// simulator with this address, as [`current_device`] returns them. A library whose objects belong
+/// to a device needs it for the default streams.
 ///
 /// The context is retained until it is reset if it is not active, as the CUDA runtime does.
 ///
 /// # Errors
 ///
-/// `CUDA_ERROR_DEINITIALIZED` if the simulator has ended; `CUDA_ERROR_INVALID_DEVICE` if it has no such device.
+/// `CUDA_ERROR_DEINITIALIZED` if the simulator has ended; `CUDA_ERROR_INVALID_DEVICE` if it has no
+/// such device.
 pub fn with_device<T>(device: (i32, usize), call: impl FnOnce() -> T) -> Result<T, CUresult> {
     let (device, simulator) = device;
     let driver = slot::drivers().find(|driver| Arc::as_ptr(driver).addr() == simulator);
@@ -72,7 +80,8 @@ pub fn with_device<T>(device: (i32, usize), call: impl FnOnce() -> T) -> Result<
     Call::new(&driver).with_primary(device, call)
 }
 
-/// Allocates device memory in the context that is current on the calling thread, as `cuMemAlloc` does.
+/// Allocates device memory in the context that is current on the calling thread, as `cuMemAlloc`
+/// does.
 ///
 /// # Errors
 ///
@@ -87,7 +96,8 @@ pub fn allocate(bytes: usize) -> Result<u64, CUresult> {
     Ok(address)
 }
 
-/// Frees device memory of the simulator whose context is current on the calling thread, as `cuMemFree` does.
+/// Frees device memory of the simulator whose context is current on the calling thread, as
+/// `cuMemFree` does.
 ///
 /// # Safety
 ///
@@ -102,7 +112,8 @@ pub unsafe fn free(address: u64) -> Result<(), CUresult> {
     Call::new(&driver).cuMemFree_v2(address)
 }
 
-/// Returns the number of a stream of a simulator, which `cuStreamGetId` returns. Captures are not affected.
+/// Returns the number of a stream of a simulator, which `cuStreamGetId` returns. Captures are not
+/// affected.
 ///
 /// # Errors
 ///

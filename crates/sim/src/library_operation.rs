@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 /// An operation of a library on device memory, such as a matrix product.
 ///
-/// The simulator treats it as a kernel: it runs in stream order, a capture adds it as a node, its accesses are checked for bounds and
-/// races, and an invalid access is a sticky error. It counts as a call of `cuLaunchKernel`, and faults of that function apply to it.
+/// The simulator treats it as a kernel: it runs in stream order, a capture adds it as a node, its
+/// accesses are checked for bounds and races, and an invalid access is a sticky error. It counts as
+/// a call of `cuLaunchKernel`, and faults of that function apply to it.
 ///
 /// ```
 /// use curium_driver::{AsRawStream, Device, Error};
@@ -63,8 +64,9 @@ pub(crate) struct Run {
 impl LibraryOperation {
     /// Creates an operation that is called `name` in reports.
     ///
-    /// When it runs, the simulator copies the bytes of the operands that it reads, calls `compute` with the bytes of every operand, and
-    /// copies those that it writes back. Operands that are only written start as zeros. In a graph, `compute` runs at each launch.
+    /// When it runs, the simulator copies the bytes of the operands that it reads, calls `compute`
+    /// with the bytes of every operand, and copies those that it writes back. Operands that are
+    /// only written start as zeros. In a graph, `compute` runs at each launch.
     pub fn new(
         name: &'static str,
         operands: impl IntoIterator<Item = Operand>,
@@ -78,8 +80,8 @@ impl LibraryOperation {
         }
     }
 
-    /// Makes the operation wait until `condition` holds, such as the arrival of data from another device. The stream waits meanwhile, and
-    /// other streams continue. The condition is polled.
+    /// Makes the operation wait until `condition` holds, such as the arrival of data from another
+    /// device. The stream waits meanwhile, and other streams continue. The condition is polled.
     #[must_use]
     pub fn with_condition(mut self, condition: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         self.condition = Some(Arc::new(condition));
@@ -134,10 +136,11 @@ impl Operand {
         self
     }
 
-    /// Adds runs whose addresses are in device memory, such as the matrices of an array of pointers.
+    /// Adds runs whose addresses are in device memory, such as the matrices of an array of
+    /// pointers.
     ///
-    /// When the operation runs, `find` receives the bytes of the operand with this index, which must be an earlier one that is read. It
-    /// returns the addresses and the sizes of the runs.
+    /// When the operation runs, `find` receives the bytes of the operand with this index, which
+    /// must be an earlier one that is read. It returns the addresses and the sizes of the runs.
     #[must_use]
     pub fn with_runs_from(
         mut self,

@@ -30,7 +30,8 @@ pub(crate) struct Link {
 #[derive(Clone)]
 pub(crate) struct Logs(pub(crate) JitOptions);
 
-// SAFETY: the caller keeps the buffers valid until the link is destroyed, and every call with the link may write to them.
+// SAFETY: the caller keeps the buffers valid until the link is destroyed, and every call with the
+// link may write to them.
 unsafe impl Send for Logs {}
 
 impl Object for Link {
@@ -78,7 +79,8 @@ pub(crate) unsafe fn is_elf(data: Pointer<c_void>) -> bool {
 }
 
 impl Logs {
-    /// Writes the error log, and returns the code. A success leaves the buffers unchanged for later calls.
+    /// Writes the error log, and returns the code. A success leaves the buffers unchanged for later
+    /// calls.
     pub(crate) fn report<T>(&self, outcome: std::result::Result<T, Refusal>) -> Result<T> {
         outcome.map_err(|refusal| {
             self.0.report(&refusal.log);

@@ -8,7 +8,8 @@ pub use self::object::LiveObject;
 
 /// The number of live objects of a simulator by kind, for tests that detect leaks.
 ///
-/// Primary contexts count while they are retained. Default streams, default pools and the objects of a module or library do not count.
+/// Primary contexts count while they are retained. Default streams, default pools and the objects
+/// of a module or library do not count.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct LiveHandles {

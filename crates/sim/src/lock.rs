@@ -1,8 +1,9 @@
 //! The locks of the simulator, which have ranks.
 //!
-//! Each lock is created with its [`Rank`], and threads take locks in rising order. Debug builds check this whenever a lock is taken, so
-//! every test finds an order that could end in a deadlock, whether or not another thread is there to complete it. In release builds the
-//! types are those of `parking_lot`.
+//! Each lock is created with its [`Rank`], and threads take locks in rising order. Debug builds
+//! check this whenever a lock is taken, so every test finds an order that could end in a deadlock,
+//! whether or not another thread is there to complete it. In release builds the types are those of
+//! `parking_lot`.
 
 mod rank;
 
@@ -32,7 +33,8 @@ pub(crate) struct RwLock<T> {
 /// A condition variable for a [`Mutex`].
 pub(crate) struct Condvar(parking_lot::Condvar);
 
-/// The access to the value of a lock, which is released when it is dropped. `G` is the guard of `parking_lot`.
+/// The access to the value of a lock, which is released when it is dropped. `G` is the guard of
+/// `parking_lot`.
 pub(crate) struct Guard<G> {
     // Dropped in this order: the lock is released before the record of it.
     inner: G,

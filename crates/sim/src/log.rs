@@ -43,7 +43,8 @@ struct Listener {
     origin: Origin,
 }
 
-// SAFETY: the caller that registers a callback permits the driver to call it with its argument on another thread: that is its contract.
+// SAFETY: the caller that registers a callback permits the driver to call it with its argument on
+// another thread: that is its contract.
 unsafe impl Send for Listener {}
 
 /// The capacity of the log in bytes.
@@ -111,8 +112,8 @@ impl Log {
         self.inner().end()
     }
 
-    /// Returns the lines from `start`, as many of the last ones as fit into `room` bytes, and the position after them. Returns `None` if
-    /// none of them fits.
+    /// Returns the lines from `start`, as many of the last ones as fit into `room` bytes, and the
+    /// position after them. Returns `None` if none of them fits.
     pub(crate) fn text(
         &self,
         start: Option<CUlogIterator>,
@@ -156,7 +157,8 @@ impl Listener {
     fn call(&self, message: &str) {
         let mut bytes = message.as_bytes().to_vec();
         host_function::run(|| {
-            // SAFETY: the caller that registered the callback guaranteed that it can be called with its argument and a message.
+            // SAFETY: the caller that registered the callback guaranteed that it can be called with
+            // its argument and a message.
             unsafe {
                 (self.callback)(
                     self.data,
@@ -185,7 +187,8 @@ impl Inner {
         }
     }
 
-    /// Returns the lines from `start`: as many of the last ones as fit into `room` bytes. Returns `None` if none of them fits.
+    /// Returns the lines from `start`: as many of the last ones as fit into `room` bytes. Returns
+    /// `None` if none of them fits.
     pub(crate) fn text(&self, start: Option<CUlogIterator>, room: usize) -> Option<String> {
         let start = start.unwrap_or(self.dropped);
         let skipped = start

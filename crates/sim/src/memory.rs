@@ -1,7 +1,8 @@
 //! The memory of a driver: allocations and their owners.
 //!
-//! Device memory has addresses that host code cannot access ([`Space`]). Pinned and managed memory has the same address on the host, as
-//! with unified addressing. Every access is checked against the requested size of the allocation.
+//! Device memory has addresses that host code cannot access ([`Space`]). Pinned and managed memory
+//! has the same address on the host, as with unified addressing. Every access is checked against
+//! the requested size of the allocation.
 
 mod accessed;
 mod advice;
@@ -137,8 +138,8 @@ impl Memory {
             tracks_writes: config.uninitialized_checks,
             tracks_accesses: config.race_checks,
         };
-        // Twice the budget, so that the addresses of freed memory are not reused soon, and twice that for the distance between allocations
-        // that begin at large pages.
+        // Twice the budget, so that the addresses of freed memory are not reused soon, and twice
+        // that for the distance between allocations that begin at large pages.
         let addresses = config
             .memory_budget
             .saturating_mul(u64::from(config.devices))
@@ -233,7 +234,8 @@ impl Memory {
         self.read().find(address).cloned()
     }
 
-    /// Returns `true` if `size` bytes from `address` are in one allocation, or in contiguous mappings that a device may access.
+    /// Returns `true` if `size` bytes from `address` are in one allocation, or in contiguous
+    /// mappings that a device may access.
     pub(crate) fn contains(&self, address: u64, size: u64) -> bool {
         self.read().contains(address, size)
     }
@@ -258,7 +260,8 @@ impl Memory {
             .is_some_and(|allocation| allocation.is_synchronous)
     }
 
-    /// Returns `true` if `address` is in memory that the host cannot access, and whose copies do not wait by an attribute.
+    /// Returns `true` if `address` is in memory that the host cannot access, and whose copies do
+    /// not wait by an attribute.
     pub(crate) fn is_on_device(&self, address: u64) -> bool {
         self.read()
             .find(address)
@@ -278,7 +281,8 @@ impl Memory {
             .is_some_and(|allocation| allocation.purpose.is_managed())
     }
 
-    /// Returns `true` if host code cannot access memory at `address`. Mappings, which the host may have access to, do not count.
+    /// Returns `true` if host code cannot access memory at `address`. Mappings, which the host may
+    /// have access to, do not count.
     pub(crate) fn is_closed_to_host(&self, address: u64) -> bool {
         let is_mapped = self
             .find(address)
@@ -291,8 +295,8 @@ impl Memory {
         self.space.owns(address) || self.read().virtual_memory.is_reserved(address)
     }
 
-    /// Returns `true` if `size` bytes from `address` are no longer allocated. Reserved addresses do not count, since they can be mapped at
-    /// any time.
+    /// Returns `true` if `size` bytes from `address` are no longer allocated. Reserved addresses do
+    /// not count, since they can be mapped at any time.
     pub(crate) fn is_freed(&self, address: u64, size: u64) -> bool {
         let records = self.read();
         let last = address.saturating_add(size.saturating_sub(1));
@@ -306,8 +310,8 @@ impl Memory {
         allocation.is_some_and(|allocation| matches!(allocation.purpose, Purpose::Pinned { .. }))
     }
 
-    /// Removes an allocation from the caller's view if it starts at `address` and may be freed in this way. Queued work can still use it
-    /// until [`Self::free`].
+    /// Removes an allocation from the caller's view if it starts at `address` and may be freed in
+    /// this way. Queued work can still use it until [`Self::free`].
     pub(crate) fn retire(
         &self,
         address: u64,
@@ -336,7 +340,8 @@ impl Memory {
         }
     }
 
-    /// Frees all memory of a context. Memory of a pool belongs to the pool's device, and lives until it is freed.
+    /// Frees all memory of a context. Memory of a pool belongs to the pool's device, and lives
+    /// until it is freed.
     pub(crate) fn free_context_memory(&self, context: Id<Context>) {
         let addresses: Vec<u64> = self
             .read()

@@ -39,7 +39,8 @@ pub(crate) fn within_stream<T>(stream: u64, work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Returns a description of the call or the work that this thread executes, as in "freed by cuMemFree"; empty if there is none.
+/// Returns a description of the call or the work that this thread executes, as in "freed by
+/// cuMemFree"; empty if there is none.
 pub(crate) fn description() -> String {
     match (STREAM.get(), CALL.get()) {
         (Some(stream), _) => format!("in stream {stream}"),
@@ -80,7 +81,8 @@ impl Origin {
     }
 }
 
-/// Returns the frames of a stack that belong to the caller: those below the simulator's, up to the start of the thread.
+/// Returns the frames of a stack that belong to the caller: those below the simulator's, up to the
+/// start of the thread.
 pub(crate) fn caller_frames(backtrace: &str) -> Vec<String> {
     let mut frames: Vec<String> = Vec::new();
     for line in backtrace.lines().map(str::trim) {

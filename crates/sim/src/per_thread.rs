@@ -1,7 +1,7 @@
 //! Variants of functions for per-thread default streams.
 //!
-//! Programs that are compiled for per-thread default streams call the `_ptsz` variant of a function that takes a stream, and the `_ptds`
-//! variant of one that uses the default stream.
+//! Programs that are compiled for per-thread default streams call the `_ptsz` variant of a function
+//! that takes a stream, and the `_ptds` variant of one that uses the default stream.
 
 use std::cell::Cell;
 
@@ -22,8 +22,9 @@ pub(crate) fn within<R>(call: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Defines two macros from the list. `for_each_variant!(callback)` passes the list to a macro. `variant_of!(callback name …)` passes a
-/// function, its variant if any, and the remaining tokens. The first token stands for `$` in the defined macros.
+/// Defines two macros from the list. `for_each_variant!(callback)` passes the list to a macro.
+/// `variant_of!(callback name …)` passes a function, its variant if any, and the remaining tokens.
+/// The first token stands for `$` in the defined macros.
 macro_rules! variants {
     ($d:tt $($name:ident $variant:ident;)*) => {
         macro_rules! for_each_variant {

@@ -1,7 +1,8 @@
 //! Races between streams: two unordered operations access the same memory, and one of them writes.
 //!
-//! [`Order`] records the happens-before order, and [`Marks`] the last accesses to each word of an allocation. Both are kept only if race
-//! checks are on. A race is found regardless of the order in which the work ran.
+//! [`Order`] records the happens-before order, and [`Marks`] the last accesses to each word of an
+//! allocation. Both are kept only if race checks are on. A race is found regardless of the order in
+//! which the work ran.
 
 mod clock;
 mod host;
@@ -32,9 +33,11 @@ use crate::lock::{Mutex, MutexGuard, Rank};
 #[derive(Debug)]
 pub(crate) struct Races {
     order: Mutex<Order>,
-    /// The version of the host's clock: a thread that has exchanged clocks at this version need not repeat it.
+    /// The version of the host's clock: a thread that has exchanged clocks at this version need not
+    /// repeat it.
     version: AtomicU64,
-    /// Counts every event that may change memory or inform the host: the start and the end of work, and exchanges.
+    /// Counts every event that may change memory or inform the host: the start and the end of work,
+    /// and exchanges.
     turn: AtomicU64,
     /// The number of running operations.
     running: AtomicU64,
@@ -128,7 +131,8 @@ impl Races {
         self.running.load(Ordering::Acquire)
     }
 
-    /// Merges the clocks of an operation and of the host: they communicated through memory, or the host ran as part of the operation.
+    /// Merges the clocks of an operation and of the host: they communicated through memory, or the
+    /// host ran as part of the operation.
     pub(crate) fn exchange(&self, ticket: Ticket) {
         self.advance();
         let mut order = self.order();
@@ -199,7 +203,8 @@ fn enroll(current: &Current, name: &str) -> Option<Accessor> {
     })
 }
 
-/// Records an access of a copy or a fill by this thread: a range of an allocation that begins at `base`.
+/// Records an access of a copy or a fill by this thread: a range of an allocation that begins at
+/// `base`.
 pub(crate) fn record(
     name: &'static str,
     marks: &Marks,

@@ -1,4 +1,5 @@
-//! A small generator of pseudo-random numbers: the same seed gives the same numbers on every machine.
+//! A small generator of pseudo-random numbers: the same seed gives the same numbers on every
+//! machine.
 
 /// A generator by Weyl sequence and bit mixing (SplitMix64).
 #[derive(Debug)]

@@ -6,7 +6,8 @@ use curium_sys::CUresult;
 use crate::config::Checks;
 use crate::lock::{Mutex, Rank};
 
-/// The maximum number of reports that are stored and written. A kernel that continues after a fault can have one in every warp.
+/// The maximum number of reports that are stored and written. A kernel that continues after a fault
+/// can have one in every warp.
 const MAX_REPORTS: usize = 1000;
 
 /// The reports of a driver, oldest first.
@@ -45,7 +46,8 @@ impl Reports {
         entries.iter().map(|entry| entry.report.clone()).collect()
     }
 
-    /// Returns `true` if the program continues after a report: a warning, or any error with [`Checks::Report`].
+    /// Returns `true` if the program continues after a report: a warning, or any error with
+    /// [`Checks::Report`].
     pub(crate) fn are_survivable(&self, report: &Report) -> bool {
         let is_warning = report.severity() == Severity::Warning;
         (is_warning || self.checks == Checks::Report) && report.kind != ReportKind::Cancelled
@@ -72,8 +74,8 @@ impl Reports {
         }
     }
 
-    /// Stores a report, and returns the number of reports; `None` above the maximum. A report of a program that continues is only counted
-    /// if there is one of the same place.
+    /// Stores a report, and returns the number of reports; `None` above the maximum. A report of a
+    /// program that continues is only counted if there is one of the same place.
     fn store(&self, report: &Report, persistence: Persistence) -> Option<usize> {
         let mut entries = self.entries.lock();
         if persistence == Persistence::Survivable

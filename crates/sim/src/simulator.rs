@@ -16,16 +16,18 @@ use crate::live::{LiveHandles, LiveObject};
 use crate::summary::Summary;
 use crate::{entry, slot};
 
-/// The time for which an object may outlive its user before it counts as leaked: another thread may be about to drop the last handle.
+/// The time for which an object may outlive its user before it counts as leaked: another thread may
+/// be about to drop the last handle.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A CUDA driver on the CPU.
 ///
-/// Each simulator is an independent driver, as in a separate process: no handle, context or error is shared with another. Up to 31 can
-/// be live at once.
+/// Each simulator is an independent driver, as in a separate process: no handle, context or error
+/// is shared with another. Up to 31 can be live at once.
 ///
-/// Dropping the last clone ends the driver. Running work is waited for (kernels are canceled), and queued work is dropped. The functions of
-/// its [`Api`] then return `CUDA_ERROR_DEINITIALIZED` until a later simulator reuses the slot.
+/// Dropping the last clone ends the driver. Running work is waited for (kernels are canceled), and
+/// queued work is dropped. The functions of its [`Api`] then return `CUDA_ERROR_DEINITIALIZED`
+/// until a later simulator reuses the slot.
 ///
 /// Clones share one driver.
 #[derive(Clone, Debug)]
@@ -48,7 +50,8 @@ impl FromProvider<Self> for Simulator {
     }
 }
 
-// SAFETY: the simulator implements the driver's functions. They are those of a slot, which stays its own until the last clone is dropped.
+// SAFETY: the simulator implements the driver's functions. They are those of a slot, which stays
+// its own until the last clone is dropped.
 unsafe impl ApiProvider for Simulator {
     fn api(&self) -> Api {
         Self::api(self)
@@ -58,11 +61,13 @@ unsafe impl ApiProvider for Simulator {
 impl Simulator {
     /// Creates a driver with these settings. The caller calls `cuInit`, as with any driver.
     ///
-    /// If all slots are taken, this waits until a simulator is dropped. Eight of the 31 slots are for threads that have created one already.
+    /// If all slots are taken, this waits until a simulator is dropped. Eight of the 31 slots are
+    /// for threads that have created one already.
     ///
     /// # Errors
     ///
-    /// [`Error`] if this thread created all live simulators and none was dropped within 60 seconds, or if the system does not provide the address space for device memory.
+    /// [`Error`] if this thread created all live simulators and none was dropped within 60 seconds,
+    /// or if the system does not provide the address space for device memory.
     pub fn new(config: Config) -> Result<Self, Error> {
         let slot = slot::take().ok_or(Error::NoFreeSlot)?;
         match Driver::new(config, slot, entry::address) {
@@ -79,9 +84,11 @@ impl Simulator {
         }
     }
 
-    /// Initializes this driver for the layers above: as a `Driver` of `curium-driver`, or as the `Device` of ordinal 0.
+    /// Initializes this driver for the layers above: as a `Driver` of `curium-driver`, or as the
+    /// `Device` of ordinal 0.
     ///
-    /// The simulator lives until the last handle created from the result is dropped, even if `self` is dropped earlier.
+    /// The simulator lives until the last handle created from the result is dropped, even if `self`
+    /// is dropped earlier.
     ///
     /// ```
     /// use curium_driver::Driver;
@@ -95,7 +102,8 @@ impl Simulator {
     ///
     /// # Errors
     ///
-    /// Returns the error of `cuInit` or of another call that initializes the driver, such as one that [`Simulator::inject`] makes fail.
+    /// Returns the error of `cuInit` or of another call that initializes the driver, such as one
+    /// that [`Simulator::inject`] makes fail.
     pub fn driver<D: FromProvider<Self>>(&self) -> Result<D, D::Error> {
         D::from_provider(self.clone())
     }
@@ -115,7 +123,8 @@ impl Simulator {
         self.inner().live_handles()
     }
 
-    /// Returns the live objects individually, the oldest first: the kind, the creating call, the size, the context and the stream of each.
+    /// Returns the live objects individually, the oldest first: the kind, the creating call, the
+    /// size, the context and the stream of each.
     ///
     /// To detect leaks after asynchronous work, call [`Simulator::leaked_objects`].
     #[must_use]
@@ -123,11 +132,13 @@ impl Simulator {
         self.inner().live_objects()
     }
 
-    /// Returns the objects that are still live once other threads have had time to drop theirs, oldest first.
+    /// Returns the objects that are still live once other threads have had time to drop theirs,
+    /// oldest first.
     ///
-    /// A background thread of `curium-driver` completes futures and frees the memory of detached copies, so it may hold the last handle
-    /// of an event for a moment after the program has dropped its own. This waits up to one second until nothing is live, and returns
-    /// immediately if nothing is. [`Simulator::live_objects`] does not wait.
+    /// A background thread of `curium-driver` completes futures and frees the memory of detached
+    /// copies, so it may hold the last handle of an event for a moment after the program has
+    /// dropped its own. This waits up to one second until nothing is live, and returns immediately
+    /// if nothing is. [`Simulator::live_objects`] does not wait.
     ///
     /// ```
     /// use curium_driver::Device;
@@ -155,19 +166,22 @@ impl Simulator {
         self.inner().counts().calls(function)
     }
 
-    /// Returns the functions that were called and are not implemented, and the number of calls of each.
+    /// Returns the functions that were called and are not implemented, and the number of calls of
+    /// each.
     #[must_use]
     pub fn unsupported_calls(&self) -> Vec<(Function, u64)> {
         self.inner().counts().unsupported()
     }
 
-    /// Returns the reports about kernels, copies and graphs, oldest first. At most a thousand are kept.
+    /// Returns the reports about kernels, copies and graphs, oldest first. At most a thousand are
+    /// kept.
     #[must_use]
     pub fn reports(&self) -> Vec<Report> {
         self.inner().reports()
     }
 
-    /// Returns a summary of the program so far: calls, unsupported functions, reports and live objects.
+    /// Returns a summary of the program so far: calls, unsupported functions, reports and live
+    /// objects.
     #[must_use]
     pub fn summary(&self) -> Summary {
         self.inner().summary()
@@ -183,13 +197,14 @@ impl Simulator {
         self.inner().faults().clear();
     }
 
-    /// Notifies all registered callbacks that the process exceeds its memory budget on a device by `bytes`. Returns when all callbacks have
-    /// returned, on another thread.
+    /// Notifies all registered callbacks that the process exceeds its memory budget on a device by
+    /// `bytes`. Returns when all callbacks have returned, on another thread.
     pub fn notify_over_budget(&self, device: usize, bytes: u64) {
         self.inner().notify_over_budget(device, bytes);
     }
 
-    /// Clears sticky errors of all devices. For tests only: with a real driver, sticky errors last until the process ends.
+    /// Clears sticky errors of all devices. For tests only: with a real driver, sticky errors last
+    /// until the process ends.
     pub fn reset_errors(&self) {
         self.inner().lock().clear_sticky();
     }

@@ -8,13 +8,15 @@ use crate::config::MAX_DRIVERS;
 use crate::driver::Driver;
 use crate::lock::{Condvar, Mutex, Rank, RwLock};
 
-/// The number of slots for threads that have taken one already: threads that each wait for a second simulator do not wait for each other.
+/// The number of slots for threads that have taken one already: threads that each wait for a second
+/// simulator do not wait for each other.
 const RESERVED: usize = 8;
 
 /// The slot of the exported library.
 pub(crate) const EXPORTED: usize = 0;
 
-/// The time after which a thread that created all live simulators gives up to wait for a slot, since it may be the one to drop them.
+/// The time after which a thread that created all live simulators gives up to wait for a slot,
+/// since it may be the one to drop them.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 static DRIVERS: [RwLock<Option<Arc<Driver>>>; MAX_DRIVERS] =
@@ -30,7 +32,8 @@ struct Line {
 struct Slots {
     /// The thread that took each slot.
     takers: [Option<ThreadId>; MAX_DRIVERS],
-    /// Slots are reused as late as possible, so that stale functions of an ended simulator reach no other driver.
+    /// Slots are reused as late as possible, so that stale functions of an ended simulator reach no
+    /// other driver.
     last: usize,
 }
 
@@ -44,7 +47,8 @@ pub(crate) fn drivers() -> impl Iterator<Item = Arc<Driver>> {
     (0..MAX_DRIVERS).filter_map(driver)
 }
 
-/// Takes a free slot, and waits for one if there is none. Returns `None` if this thread created all simulators and none was dropped.
+/// Takes a free slot, and waits for one if there is none. Returns `None` if this thread created all
+/// simulators and none was dropped.
 pub(crate) fn take() -> Option<usize> {
     LINE.take(PATIENCE)
 }
@@ -168,7 +172,8 @@ mod tests {
         });
     }
 
-    /// A thread waits as long as others use simulators, and fails only if it has all of them itself.
+    /// A thread waits as long as others use simulators, and fails only if it has all of them
+    /// itself.
     #[test]
     fn thread_waits_in_line_for_a_slot() {
         let line = Line::new();

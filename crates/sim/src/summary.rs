@@ -21,7 +21,8 @@ pub struct Summary {
     pub calls: Vec<(Function, u64)>,
     /// The called functions that are not implemented, with the number of calls.
     pub unsupported: Vec<(Function, u64)>,
-    /// The failed calls by function and code, with their number. `CUDA_ERROR_NOT_READY` and the like are not failures.
+    /// The failed calls by function and code, with their number. `CUDA_ERROR_NOT_READY` and the
+    /// like are not failures.
     pub failures: Vec<(Function, CUresult, u64)>,
     /// The reports about kernels, copies and graphs, oldest first.
     pub reports: Vec<Report>,

@@ -15,8 +15,8 @@ crate::for_each_function!(crate::declare_api);
 ///
 /// # Safety
 ///
-/// The functions of [`api`](Self::api) implement the CUDA functions that they are named after. They stay callable for
-/// as long as the value exists, even if it is moved.
+/// The functions of [`api`](Self::api) implement the CUDA functions that they are named after. They
+/// stay callable for as long as the value exists, even if it is moved.
 pub unsafe trait ApiProvider: Send + Sync + 'static {
     /// Returns the functions.
     fn api(&self) -> Api;
@@ -24,13 +24,14 @@ pub unsafe trait ApiProvider: Send + Sync + 'static {
 
 /// A handle that initializes the driver of a provider and keeps the provider alive.
 ///
-/// `Driver` and `Device` of `curium-driver` implement it for every [`ApiProvider`]. A provider such as a simulator
-/// creates them through this trait without depending on the crate that defines them.
+/// `Driver` and `Device` of `curium-driver` implement it for every [`ApiProvider`]. A provider such
+/// as a simulator creates them through this trait without depending on the crate that defines them.
 pub trait FromProvider<P: ApiProvider>: Sized {
     /// The error if the driver does not initialize.
     type Error: core::error::Error + Send + Sync + 'static;
 
-    /// Initializes the driver of `provider`. The provider lives until the last handle of this driver is dropped.
+    /// Initializes the driver of `provider`. The provider lives until the last handle of this
+    /// driver is dropped.
     ///
     /// # Errors
     ///
@@ -40,7 +41,8 @@ pub trait FromProvider<P: ApiProvider>: Sized {
 
 impl Clone for Api {
     fn clone(&self) -> Self {
-        // SAFETY: `self` is valid for reads, and every field is an `Option` of a function pointer, which is `Copy`.
+        // SAFETY: `self` is valid for reads, and every field is an `Option` of a function pointer,
+        // which is `Copy`.
         unsafe { ptr::read(self) }
     }
 }
@@ -52,16 +54,18 @@ impl Api {
         Self::EMPTY
     }
 
-    /// Returns a table of the functions that `resolve` finds by symbol name. A null address means that the function is
-    /// missing.
+    /// Returns a table of the functions that `resolve` finds by symbol name. A null address means
+    /// that the function is missing.
     ///
     /// # Safety
     ///
-    /// - Each address that `resolve` returns is a function with the signature and the contract that CUDA defines for
-    ///   the symbol.
-    /// - The functions stay callable for as long as the table, a copy of it or any object created from it is used.
+    /// - Each address that `resolve` returns is a function with the signature and the contract that
+    ///   CUDA defines for the symbol.
+    /// - The functions stay callable for as long as the table, a copy of it or any object created
+    ///   from it is used.
     pub unsafe fn from_resolver(resolve: impl FnMut(&CStr) -> *const c_void) -> Self {
-        // SAFETY: the conditions of the called function are those of this one, which the caller guarantees.
+        // SAFETY: the conditions of the called function are those of this one, which the caller
+        // guarantees.
         unsafe { FunctionTable::from_resolver(resolve) }
     }
 

@@ -1,4 +1,5 @@
-//! cuBLAS, and cuBLASLt in the module [`lt`]: their functions under their C names, and the types of their parameters.
+//! cuBLAS, and cuBLASLt in the module [`lt`]: their functions under their C names, and the types of
+//! their parameters.
 //!
 //! All calls are `unsafe`, with the preconditions of C.
 #![expect(
@@ -31,12 +32,14 @@ static LIBRARY: LibraryDescription = LibraryDescription {
 };
 
 declare_library! {
-    /// cuBLAS, loaded. Clones are cheap and share the table of functions. The library stays loaded until the process ends.
+    /// cuBLAS, loaded. Clones are cheap and share the table of functions. The library stays loaded
+    /// until the process ends.
     ///
-    /// The environment variable `CURIUM_CUBLAS_PATH` overrides the search. The Python packages are `nvidia-cublas`,
-    /// `nvidia-cublas-cu12` and `nvidia-cublas-cu11`.
+    /// The environment variable `CURIUM_CUBLAS_PATH` overrides the search. The Python packages are
+    /// `nvidia-cublas`, `nvidia-cublas-cu12` and `nvidia-cublas-cu11`.
     pub struct CuBlas {
-        // SAFETY: these are the names under which cuBLAS is installed, and the table declares its functions.
+        // SAFETY: these are the names under which cuBLAS is installed, and the table declares its
+        // functions.
         description: unsafe { LIBRARY },
         functions: Api,
         version: cublasGetProperty(libraryPropertyType_t),

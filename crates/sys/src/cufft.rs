@@ -29,12 +29,14 @@ static LIBRARY: LibraryDescription = LibraryDescription {
 };
 
 declare_library! {
-    /// cuFFT, loaded. Clones are cheap and share the table of functions. The library stays loaded until the process ends.
+    /// cuFFT, loaded. Clones are cheap and share the table of functions. The library stays loaded
+    /// until the process ends.
     ///
-    /// The environment variable `CURIUM_CUFFT_PATH` overrides the search. The Python packages are `nvidia-cufft`,
-    /// `nvidia-cufft-cu12` and `nvidia-cufft-cu11`.
+    /// The environment variable `CURIUM_CUFFT_PATH` overrides the search. The Python packages are
+    /// `nvidia-cufft`, `nvidia-cufft-cu12` and `nvidia-cufft-cu11`.
     pub struct CuFft {
-        // SAFETY: these are the names under which cuFFT is installed, and the table declares its functions.
+        // SAFETY: these are the names under which cuFFT is installed, and the table declares its
+        // functions.
         description: unsafe { LIBRARY },
         functions: Api,
         version: cufftGetProperty(libraryPropertyType_t),

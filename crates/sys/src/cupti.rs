@@ -1,9 +1,10 @@
-//! CUPTI's activity API: its functions under their C names, and the types of their parameters and records.
+//! CUPTI's activity API: its functions under their C names, and the types of their parameters and
+//! records.
 //!
 //! All calls are `unsafe`, with the preconditions of C.
 //!
-//! CUPTI appends fields to its records, under a new name for the type of each version. The types here are those of
-//! CUDA 11.8, whose fields every later version has at the same offsets.
+//! CUPTI appends fields to its records, under a new name for the type of each version. The types
+//! here are those of CUDA 11.8, whose fields every later version has at the same offsets.
 #![expect(
     unsafe_code,
     reason = "the declarations of CUPTI are trusted, and its functions are called through their addresses"
@@ -46,12 +47,15 @@ static LIBRARY: LibraryDescription = LibraryDescription {
 const OLDEST: u32 = 18;
 
 declare_library! {
-    /// CUPTI, loaded. Clones are cheap and share the table of functions. The library stays loaded until the process ends.
+    /// CUPTI, loaded. Clones are cheap and share the table of functions. The library stays loaded
+    /// until the process ends.
     ///
-    /// The version is that of CUDA. The environment variable `CURIUM_CUPTI_PATH` overrides the search. The Python packages
-    /// are `nvidia-cuda-cupti`, `nvidia-cuda-cupti-cu12` and `nvidia-cuda-cupti-cu11`.
+    /// The version is that of CUDA. The environment variable `CURIUM_CUPTI_PATH` overrides the
+    /// search. The Python packages are `nvidia-cuda-cupti`, `nvidia-cuda-cupti-cu12` and
+    /// `nvidia-cuda-cupti-cu11`.
     pub struct Cupti {
-        // SAFETY: these are the names under which CUPTI is installed, and the table declares its functions.
+        // SAFETY: these are the names under which CUPTI is installed, and the table declares its
+        // functions.
         description: unsafe { LIBRARY },
         functions: Api,
         version: version,
@@ -71,8 +75,8 @@ fn number(api: &Api) -> Result<u32, LibraryError<CUptiResult>> {
     Ok(number)
 }
 
-/// Converts the number that `cuptiGetVersion` returns to the CUDA version: 130501 for 13.5, and 28 for 12.9. Several
-/// versions share the number 18, of which this is the oldest.
+/// Converts the number that `cuptiGetVersion` returns to the CUDA version: 130501 for 13.5, and 28
+/// for 12.9. Several versions share the number 18, of which this is the oldest.
 const fn decode(number: u32) -> LibraryVersion {
     let (major, minor) = match number {
         ..OLDEST => (11, 7),
@@ -92,7 +96,8 @@ const fn decode(number: u32) -> LibraryVersion {
 
 /// Rejects versions whose records lack fields.
 fn check(library: &LoadedLibrary) -> Result<(), Rejection> {
-    // SAFETY: the library exports the required functions of CUPTI, and the list declares CUPTI's functions.
+    // SAFETY: the library exports the required functions of CUPTI, and the list declares CUPTI's
+    // functions.
     match number(&unsafe { library.table() }) {
         Ok(number) if number < OLDEST => Err(Rejection::TooOld {
             found: CudaVersion::new(11, 7),

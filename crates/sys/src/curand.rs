@@ -29,12 +29,14 @@ static LIBRARY: LibraryDescription = LibraryDescription {
 };
 
 declare_library! {
-    /// cuRAND, loaded. Clones are cheap and share the table of functions. The library stays loaded until the process ends.
+    /// cuRAND, loaded. Clones are cheap and share the table of functions. The library stays loaded
+    /// until the process ends.
     ///
-    /// The environment variable `CURIUM_CURAND_PATH` overrides the search. The Python packages are `nvidia-curand`,
-    /// `nvidia-curand-cu12` and `nvidia-curand-cu11`.
+    /// The environment variable `CURIUM_CURAND_PATH` overrides the search. The Python packages are
+    /// `nvidia-curand`, `nvidia-curand-cu12` and `nvidia-curand-cu11`.
     pub struct CuRand {
-        // SAFETY: these are the names under which cuRAND is installed, and the table declares its functions.
+        // SAFETY: these are the names under which cuRAND is installed, and the table declares its
+        // functions.
         description: unsafe { LIBRARY },
         functions: Api,
         version: curandGetProperty(libraryPropertyType_t),

@@ -1,19 +1,22 @@
-//! The C ABI of the CUDA driver and of NVIDIA's libraries: generated types, one table of functions for each, and the
-//! loader.
+//! The C ABI of the CUDA driver and of NVIDIA's libraries: generated types, one table of functions
+//! for each, and the loader.
 //!
 //! This crate contains no policy:
 //!
-//! - **Types** ([`CUresult`], [`CUcontext`], …) are generated from NVIDIA's newest header, with every symbol that CUDA
-//!   has ever exported. The ABI of a symbol never changes, so one set of declarations serves every driver since CUDA
-//!   11.8, and no Cargo feature selects a CUDA version. C enums are open newtypes: an unknown value from a newer driver
-//!   is not undefined behavior.
-//! - **Functions** form one generated list, [`for_each_function!`]. [`Function`] is the name of one of them, and
-//!   [`Api`] is the table of their addresses. [`Function::since`] returns the [`CudaVersion`] that introduced it.
-//! - **Loading** has three entry points: [`Api::load`] searches the machine, [`Api::load_from`] opens one file, and
-//!   [`Api::from_resolver`] takes addresses from any source, such as a simulator. None of them calls `cuInit`. The
-//!   module `load` contains the generic loader for NVIDIA's other libraries.
-//! - **Libraries**: the modules `cublas`, `cufft`, `curand`, `nccl`, `nvjitlink` and `nvrtc` declare their types and
-//!   functions from their headers in the same way, with the type of the loaded library and the classes of its codes.
+//! - **Types** ([`CUresult`], [`CUcontext`], …) are generated from NVIDIA's newest header, with
+//!   every symbol that CUDA has ever exported. The ABI of a symbol never changes, so one set of
+//!   declarations serves every driver since CUDA 11.8, and no Cargo feature selects a CUDA version.
+//!   C enums are open newtypes: an unknown value from a newer driver is not undefined behavior.
+//! - **Functions** form one generated list, [`for_each_function!`]. [`Function`] is the name of one
+//!   of them, and [`Api`] is the table of their addresses. [`Function::since`] returns the
+//!   [`CudaVersion`] that introduced it.
+//! - **Loading** has three entry points: [`Api::load`] searches the machine, [`Api::load_from`]
+//!   opens one file, and [`Api::from_resolver`] takes addresses from any source, such as a
+//!   simulator. None of them calls `cuInit`. The module `load` contains the generic loader for
+//!   NVIDIA's other libraries.
+//! - **Libraries**: the modules `cublas`, `cufft`, `curand`, `nccl`, `nvjitlink` and `nvrtc`
+//!   declare their types and functions from their headers in the same way, with the type of the
+//!   loaded library and the classes of its codes.
 //!
 //! Names are those of C, so NVIDIA's references apply to them. All calls are `unsafe`, with the
 //! preconditions of C. `curium-driver` is the safe layer.
@@ -22,8 +25,9 @@
 //!
 //! `load` (default) adds the loader and requires `std`. Without it the crate is `no_std`.
 //!
-//! `cublas` (with cuBLASLt), `cufft`, `cupti`, `curand`, `nccl`, `nvjitlink` and `nvrtc` (not on by default) add the module of
-//! their library, and `load`. A program that uses only the driver compiles none of them.
+//! `cublas` (with cuBLASLt), `cufft`, `cupti`, `curand`, `nccl`, `nvjitlink` and `nvrtc` (not on by
+//! default) add the module of their library, and `load`. A program that uses only the driver
+//! compiles none of them.
 //!
 //! # Example
 //!

@@ -1,11 +1,12 @@
-//! The loader of NVIDIA's libraries: finds one on this machine, checks it, and resolves its functions.
+//! The loader of NVIDIA's libraries: finds one on this machine, checks it, and resolves its
+//! functions.
 //!
-//! A [`LibraryDescription`] contains the names and packages of a library. [`LibraryDescription::load`] tries the
-//! candidates in order, and a [`LoadError`] lists each of them with the reason for its rejection. The driver, NVRTC and
-//! nvJitLink are loaded in this way.
+//! A [`LibraryDescription`] contains the names and packages of a library.
+//! [`LibraryDescription::load`] tries the candidates in order, and a [`LoadError`] lists each of
+//! them with the reason for its rejection. The driver, NVRTC and nvJitLink are loaded in this way.
 //!
-//! A binding for another library consists of a generated list of functions for [`declare_api!`](crate::declare_api), a
-//! description, and the call that fills the table:
+//! A binding for another library consists of a generated list of functions for
+//! [`declare_api!`](crate::declare_api), a description, and the call that fills the table:
 //!
 //! ```no_run
 //! use curium_sys::load::{LibraryDescription, LoadError, Origin, Package};
@@ -39,7 +40,8 @@
 //! ```
 //!
 //! The modules for cuBLAS, cuRAND and the like declare the type of the loaded library with
-//! [`declare_library!`](crate::declare_library). Its functions are called with [`call!`](crate::call).
+//! [`declare_library!`](crate::declare_library). Its functions are called with
+//! [`call!`](crate::call).
 #![expect(
     unsafe_code,
     reason = "opening a library runs its initializers, and its symbols are C functions"
@@ -79,8 +81,8 @@ use crate::FunctionTable;
 pub struct LibraryDescription {
     /// The name in error messages, such as `NVRTC`.
     pub name: &'static str,
-    /// The environment variable that overrides the search: the path of the library or of its folder. Ignored in set-uid
-    /// programs.
+    /// The environment variable that overrides the search: the path of the library or of its
+    /// folder. Ignored in set-uid programs.
     pub variable: &'static str,
     /// The file names (sonames), in order of preference.
     pub files: &'static [&'static str],
@@ -90,7 +92,8 @@ pub struct LibraryDescription {
     pub companions: &'static [&'static str],
     /// Functions that every version exports.
     pub required: &'static [&'static CStr],
-    /// Suffixes of symbols that older versions export instead of the plain name: `_12_0` means `__name_12_0`.
+    /// Suffixes of symbols that older versions export instead of the plain name: `_12_0` means
+    /// `__name_12_0`.
     pub symbol_versions: &'static [&'static str],
     /// Rejects stub libraries and unsupported versions.
     pub check: fn(&LoadedLibrary) -> Result<(), Rejection>,
@@ -124,14 +127,15 @@ pub struct LoadedLibrary {
 impl LibraryDescription {
     /// Loads the library of this machine.
     ///
-    /// If the environment variable [`variable`](Self::variable) names a file, or a folder that contains one, no other
-    /// path is tried. Otherwise the system's loader searches for each of the [`files`](Self::files), except on Windows,
-    /// followed by the folders in which the [`origin`](Self::origin) installs the library.
+    /// If the environment variable [`variable`](Self::variable) names a file, or a folder that
+    /// contains one, no other path is tried. Otherwise the system's loader searches for each of the
+    /// [`files`](Self::files), except on Windows, followed by the folders in which the
+    /// [`origin`](Self::origin) installs the library.
     ///
     /// # Safety
     ///
-    /// The description is correct: a library with one of these names is the described one, and its initializers may run
-    /// in this process.
+    /// The description is correct: a library with one of these names is the described one, and its
+    /// initializers may run in this process.
     ///
     /// # Errors
     ///
@@ -140,7 +144,8 @@ impl LibraryDescription {
         let Candidates { paths, folders } = Candidates::for_library(self, &Machine::this());
         let mut attempts = Vec::new();
         for path in paths {
-            // SAFETY: the caller guarantees the names; a path in the environment is the user's own choice.
+            // SAFETY: the caller guarantees the names; a path in the environment is the user's own
+            // choice.
             match unsafe { self.open(&path) } {
                 Ok(library) => return Ok(library),
                 Err(rejection) => attempts.push(Attempt { path, rejection }),
@@ -153,14 +158,15 @@ impl LibraryDescription {
     ///
     /// # Safety
     ///
-    /// If the library at `path` exports the required functions, it is the described library. Its initializers may run
-    /// in this process.
+    /// If the library at `path` exports the required functions, it is the described library. Its
+    /// initializers may run in this process.
     ///
     /// # Errors
     ///
     /// [`LoadError`] contains the reason for the rejection.
     pub unsafe fn load_from(&'static self, path: &Path) -> Result<LoadedLibrary, LoadError> {
-        // SAFETY: the conditions of the called function are those of this one, which the caller guarantees.
+        // SAFETY: the conditions of the called function are those of this one, which the caller
+        // guarantees.
         unsafe { self.open(path) }.map_err(|rejection| {
             let attempt = Attempt {
                 path: path.to_owned(),
@@ -258,8 +264,9 @@ unsafe fn open(path: &Path, _origin: Origin) -> Result<Library, libloading::Erro
     unsafe { Library::new(path) }
 }
 
-/// Opens a library. The bare name of a driver is searched for only in the system folder. Dependencies are searched for
-/// in the folder of the library and in the default folders, but neither in the current folder nor in those of `PATH`.
+/// Opens a library. The bare name of a driver is searched for only in the system folder.
+/// Dependencies are searched for in the folder of the library and in the default folders, but
+/// neither in the current folder nor in those of `PATH`.
 ///
 /// # Safety
 ///
@@ -286,8 +293,8 @@ unsafe fn open(path: &Path, origin: Origin) -> Result<Library, libloading::Error
     unsafe { Library::load_with_flags(path, flags) }.map(Into::into)
 }
 
-/// Opens the file beside `library` whose name starts with `prefix`, if any, and keeps it open: not every release of a
-/// library has a search path for the files that it opens by name.
+/// Opens the file beside `library` whose name starts with `prefix`, if any, and keeps it open: not
+/// every release of a library has a search path for the files that it opens by name.
 ///
 /// # Safety
 ///

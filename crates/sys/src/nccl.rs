@@ -38,12 +38,14 @@ static LIBRARY: LibraryDescription = LibraryDescription {
 };
 
 declare_library! {
-    /// NCCL, loaded. Clones are cheap and share the table of functions. The library stays loaded until the process ends.
+    /// NCCL, loaded. Clones are cheap and share the table of functions. The library stays loaded
+    /// until the process ends.
     ///
-    /// The environment variable `CURIUM_NCCL_PATH` overrides the search. The Python packages are `nvidia-nccl-cu13`, `nvidia-nccl-cu12`
-    /// and `nvidia-nccl-cu11`.
+    /// The environment variable `CURIUM_NCCL_PATH` overrides the search. The Python packages are
+    /// `nvidia-nccl-cu13`, `nvidia-nccl-cu12` and `nvidia-nccl-cu11`.
     pub struct Nccl {
-        // SAFETY: this is the name under which NCCL is installed, and the table declares its functions.
+        // SAFETY: this is the name under which NCCL is installed, and the table declares its
+        // functions.
         description: unsafe { LIBRARY },
         functions: Api,
         version: version,

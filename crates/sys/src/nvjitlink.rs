@@ -55,16 +55,19 @@ static LIBRARY: LibraryDescription = LibraryDescription {
     check: |_| Ok(()),
 };
 
-/// The symbol suffixes of nvJitLink 12.0 to 12.2, newest first. These releases do not export the plain names.
+/// The symbol suffixes of nvJitLink 12.0 to 12.2, newest first. These releases do not export the
+/// plain names.
 const SYMBOL_VERSIONS: [&str; 3] = ["_12_2", "_12_1", "_12_0"];
 
 declare_library! {
-    /// nvJitLink, loaded. Clones are cheap and share the table of functions. The library stays loaded until the process ends.
+    /// nvJitLink, loaded. Clones are cheap and share the table of functions. The library stays
+    /// loaded until the process ends.
     ///
-    /// The version is that of CUDA. The environment variable `CURIUM_NVJITLINK_PATH` overrides the search. The Python
-    /// packages are `nvidia-nvjitlink` and `nvidia-nvjitlink-cu12`.
+    /// The version is that of CUDA. The environment variable `CURIUM_NVJITLINK_PATH` overrides the
+    /// search. The Python packages are `nvidia-nvjitlink` and `nvidia-nvjitlink-cu12`.
     pub struct NvJitLink {
-        // SAFETY: these are the names under which nvJitLink is installed, and the table declares its functions.
+        // SAFETY: these are the names under which nvJitLink is installed, and the table declares
+        // its functions.
         description: unsafe { LIBRARY },
         functions: Api,
         version: version,

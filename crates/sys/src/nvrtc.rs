@@ -61,12 +61,14 @@ static LIBRARY: LibraryDescription = LibraryDescription {
 };
 
 declare_library! {
-    /// NVRTC, loaded. Clones are cheap and share the table of functions. The library stays loaded until the process ends.
+    /// NVRTC, loaded. Clones are cheap and share the table of functions. The library stays loaded
+    /// until the process ends.
     ///
-    /// The version is that of CUDA. The environment variable `CURIUM_NVRTC_PATH` overrides the search. The Python packages
-    /// are `nvidia-cuda-nvrtc` and `nvidia-cuda-nvrtc-cu12`.
+    /// The version is that of CUDA. The environment variable `CURIUM_NVRTC_PATH` overrides the
+    /// search. The Python packages are `nvidia-cuda-nvrtc` and `nvidia-cuda-nvrtc-cu12`.
     pub struct Nvrtc {
-        // SAFETY: these are the names under which NVRTC is installed, and the table declares its functions.
+        // SAFETY: these are the names under which NVRTC is installed, and the table declares its
+        // functions.
         description: unsafe { LIBRARY },
         functions: Api,
         version: version,
@@ -89,7 +91,8 @@ fn version(api: &Api) -> Result<LibraryVersion, LibraryError<nvrtcResult>> {
 
 /// Rejects a library that fails to report its version, such as a stub.
 fn check(library: &LoadedLibrary) -> Result<(), Rejection> {
-    // SAFETY: the library exports the required functions of NVRTC, and the list declares NVRTC's functions.
+    // SAFETY: the library exports the required functions of NVRTC, and the list declares NVRTC's
+    // functions.
     match version(&unsafe { library.table() }) {
         Err(LibraryError::Call(error)) => Err(Rejection::NoVersion {
             function: error.function,

@@ -7,7 +7,8 @@
     )
 )]
 
-/// Returns `true` if the program runs with more privileges than its caller (set-uid, set-gid, file capabilities).
+/// Returns `true` if the program runs with more privileges than its caller (set-uid, set-gid, file
+/// capabilities).
 ///
 /// The environment of such a program must not select code that it loads or files that it writes.
 #[cfg(all(target_os = "linux", not(miri)))]
@@ -21,7 +22,8 @@ pub fn has_raised_privileges() -> bool {
     getauxval(AT_SECURE) != 0
 }
 
-/// Returns `false`: CUDA supports no other system with set-uid programs, and Miri cannot read the auxiliary vector.
+/// Returns `false`: CUDA supports no other system with set-uid programs, and Miri cannot read the
+/// auxiliary vector.
 #[cfg(not(all(target_os = "linux", not(miri))))]
 #[must_use]
 pub fn has_raised_privileges() -> bool {

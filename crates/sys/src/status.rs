@@ -8,7 +8,8 @@ use crate::CUresult;
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum ErrorClass {
-    /// Incorrect use: an invalid argument, handle, image or order of calls. Nothing else is affected.
+    /// Incorrect use: an invalid argument, handle, image or order of calls. Nothing else is
+    /// affected.
     Usage,
     /// An exhausted resource: memory, address space or launch resources. A later call may succeed.
     Resource,

@@ -25,20 +25,20 @@ pub unsafe trait FunctionTable: Sized {
     /// A table without any function.
     const EMPTY: Self;
 
-    /// Returns a table of the functions that `resolve` finds by the names of their symbols. A null address stands for a
-    /// missing function.
+    /// Returns a table of the functions that `resolve` finds by the names of their symbols. A null
+    /// address stands for a missing function.
     ///
     /// # Safety
     ///
-    /// - Each address that `resolve` returns is a function with the signature and the meaning that the library gives to
-    ///   the symbol.
+    /// - Each address that `resolve` returns is a function with the signature and the meaning that
+    ///   the library gives to the symbol.
     /// - The functions stay callable for as long as the table, or a copy of it, is used.
     unsafe fn from_resolver(mut resolve: impl FnMut(&CStr) -> *const c_void) -> Self {
         let mut table = Self::EMPTY;
         for (index, function) in Self::FUNCTIONS.iter().enumerate() {
             let address = resolve(function.c_name());
-            // SAFETY: the caller guarantees that `address` is null or a function, and null is the `None` of
-            // `Option<fn>`.
+            // SAFETY: the caller guarantees that `address` is null or a function, and null is the
+            // `None` of `Option<fn>`.
             let address = unsafe { mem::transmute::<*const c_void, Option<AnyFunction>>(address) };
             *slot_mut(&mut table, index) = address;
         }
@@ -53,14 +53,16 @@ pub unsafe trait FunctionTable: Sized {
             .find(|function| function.name() == name)
     }
 
-    /// Returns the CUDA version that introduced the function of this name, if the table has such a function.
+    /// Returns the CUDA version that introduced the function of this name, if the table has such a
+    /// function.
     #[must_use]
     fn since(name: &str) -> Option<CudaVersion> {
         Self::function(name).map(ExportedFunction::since)
     }
 }
 
-/// A function that a C library exports: the name of its symbol, and the CUDA version that introduced it.
+/// A function that a C library exports: the name of its symbol, and the CUDA version that
+/// introduced it.
 #[derive(Clone, Copy, Debug)]
 pub struct ExportedFunction {
     /// Ends with the NUL that C requires.
@@ -70,8 +72,8 @@ pub struct ExportedFunction {
 }
 
 impl ExportedFunction {
-    /// Describes the function whose name is `name` without the NUL at its end. `last` has the last version with it, if
-    /// newer ones lack it.
+    /// Describes the function whose name is `name` without the NUL at its end. `last` has the last
+    /// version with it, if newer ones lack it.
     #[doc(hidden)]
     #[must_use]
     pub const fn __new(name: &'static str, since: u32, last: &[u32]) -> Self {
@@ -117,7 +119,8 @@ pub(crate) fn address<T: FunctionTable>(table: &T, index: usize) -> *const c_voi
     let slots = ptr::from_ref(table).cast::<Option<AnyFunction>>();
     // SAFETY: `T` consists of one slot per function, and `index` is below their number.
     let slot = unsafe { slots.add(index) };
-    // SAFETY: `slot` points into `table`, and any `Option` of a function pointer may be read as another.
+    // SAFETY: `slot` points into `table`, and any `Option` of a function pointer may be read as
+    // another.
     let function = unsafe { slot.read() };
     function.map_or(ptr::null(), |function| function as *const c_void)
 }
@@ -136,7 +139,8 @@ fn slot_mut<T: FunctionTable>(table: &mut T, index: usize) -> &mut Option<AnyFun
     unsafe { &mut *slot }
 }
 
-/// Declares the table `Api` of the functions in a generated list, each under the name of its symbol.
+/// Declares the table `Api` of the functions in a generated list, each under the name of its
+/// symbol.
 ///
 /// ```
 /// use curium_sys::FunctionTable as _;
@@ -155,10 +159,11 @@ fn slot_mut<T: FunctionTable>(table: &mut T, index: usize) -> &mut Option<AnyFun
 #[macro_export]
 macro_rules! declare_api {
     ($(fn $name:ident($($parameter:ident: $ty:ty),* $(,)?) -> $result:ty = $since:literal $(..= $last:literal)?;)*) => {
-        /// The functions of one library, each under the name of its symbol; `None` where the library lacks it.
+        /// The functions of one library, each under the name of its symbol; `None` where the
+        /// library lacks it.
         ///
-        /// The table is plain data: its creator guarantees that the functions stay callable for as long as the table is
-        /// used.
+        /// The table is plain data: its creator guarantees that the functions stay callable for as
+        /// long as the table is used.
         #[allow(non_snake_case, reason = "these are C's names")]
         #[repr(C)]
         pub struct Api {

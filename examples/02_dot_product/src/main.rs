@@ -1,7 +1,8 @@
 //! Reduction: the dot product of two vectors.
 //!
-//! Code of the block sees one value for all threads. What each thread computes stays in its registers, until `block.sum` adds the values
-//! and gives the sum to all threads. The vector is 1, 1/2, 1/3, …, so its product with itself approaches π²/6.
+//! Code of the block sees one value for all threads. What each thread computes stays in its
+//! registers, until `block.sum` adds the values and gives the sum to all threads. The vector is 1,
+//! 1/2, 1/3, …, so its product with itself approaches π²/6.
 #![expect(clippy::print_stdout, reason = "the program prints its result")]
 
 use curium::prelude::*;
@@ -20,7 +21,8 @@ mod kernels {
         y: &[f32],
         total: &[Atomic<f64>],
     ) {
-        // Neighboring threads read neighboring elements, and continue at a distance of all threads of the grid.
+        // Neighboring threads read neighboring elements, and continue at a distance of all threads
+        // of the grid.
         let own = block.threads(|t| {
             t.grid_stride(x.len())
                 .map(|i| f64::from(x[i]) * f64::from(y[i]))

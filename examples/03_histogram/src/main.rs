@@ -1,10 +1,12 @@
 //! Histogram: how often each letter occurs in a text.
 //!
-//! Many threads count at the same places, so they count atomically. Each block has counters of its own in shared memory, whose atomic
-//! operations are fast, and adds them to the result once. The scope of the counters is in their type: `Counters` are atomic for the block,
-//! and `Atomic` in a buffer for the device.
+//! Many threads count at the same places, so they count atomically. Each block has counters of its
+//! own in shared memory, whose atomic operations are fast, and adds them to the result once. The
+//! scope of the counters is in their type: `Counters` are atomic for the block, and `Atomic` in a
+//! buffer for the device.
 //!
-//! `cargo run --release -p curium-example-histogram -- FILE` counts the letters of a file, and without one those of this program.
+//! `cargo run --release -p curium-example-histogram -- FILE` counts the letters of a file, and
+//! without one those of this program.
 #![expect(clippy::print_stdout, reason = "the program prints its result")]
 
 use curium::prelude::*;

@@ -1,8 +1,10 @@
-//! Stencil: two chemicals diffuse and react (the Gray-Scott model), and form a pattern like that of a coral.
+//! Stencil: two chemicals diffuse and react (the Gray-Scott model), and form a pattern like that of
+//! a coral.
 //!
-//! A new value depends on the neighbors of the old one, so a step reads one buffer and writes another. `Matrix` is a buffer that nobody
-//! writes during the launch, and `PerBlockTile` divides the other among blocks, and each tile among the threads of its block. The launches
-//! are ordered by the buffers that they use, and the host waits only for the picture.
+//! A new value depends on the neighbors of the old one, so a step reads one buffer and writes
+//! another. `Matrix` is a buffer that nobody writes during the launch, and `PerBlockTile` divides
+//! the other among blocks, and each tile among the threads of its block. The launches are ordered
+//! by the buffers that they use, and the host waits only for the picture.
 //!
 //! `cargo run --release -p curium-example-stencil` writes `pattern.pgm`, which image viewers show.
 #![expect(clippy::print_stdout, reason = "the program prints its result")]

@@ -1,8 +1,9 @@
 //! Tiles: the product of two matrices.
 //!
-//! A block copies a tile of each matrix to shared memory, where its threads read each element many times. A thread computes 4 × 4 elements
-//! in registers, which code of the block carries from tile to tile without being able to read them. The barriers are those of hand-written
-//! CUDA C++: before the tiles are read, and before they are written again.
+//! A block copies a tile of each matrix to shared memory, where its threads read each element many
+//! times. A thread computes 4 × 4 elements in registers, which code of the block carries from tile
+//! to tile without being able to read them. The barriers are those of hand-written CUDA C++: before
+//! the tiles are read, and before they are written again.
 #![expect(clippy::print_stdout, reason = "the program prints its result")]
 
 use std::time::Duration;

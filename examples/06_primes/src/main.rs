@@ -1,8 +1,10 @@
 //! Scan and compaction: the prime numbers below a limit, in order and without gaps.
 //!
-//! A thread does not know where its result belongs, because that depends on how many results come before it. Each block therefore counts
-//! its results; a scan of the counts returns where each block begins; and a scan within the block where each thread does. A place that is
-//! computed cannot be owned, so the results are stored atomically, which costs nothing for a `Relaxed` store.
+//! A thread does not know where its result belongs, because that depends on how many results come
+//! before it. Each block therefore counts its results; a scan of the counts returns where each
+//! block begins; and a scan within the block where each thread does. A place that is computed
+//! cannot be owned, so the results are stored atomically, which costs nothing for a `Relaxed`
+//! store.
 #![expect(clippy::print_stdout, reason = "the program prints its result")]
 
 use curium::prelude::*;

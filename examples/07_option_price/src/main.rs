@@ -1,7 +1,8 @@
 //! Random numbers: the price of an option, as the mean of its payoff in many simulated futures.
 //!
-//! `Philox` computes a random number from a seed and a position, so each thread has a sequence of its own without any state in memory, and the
-//! result depends on neither the device nor the order of threads: each block writes its sum to an element that it owns.
+//! `Philox` computes a random number from a seed and a position, so each thread has a sequence of
+//! its own without any state in memory, and the result depends on neither the device nor the order
+//! of threads: each block writes its sum to an element that it owns.
 #![expect(clippy::print_stdout, reason = "the program prints its result")]
 
 use curium::prelude::*;
@@ -47,7 +48,8 @@ mod kernels {
             let mut random = Philox::new(seed, t.index_in_grid() as u64);
             let mut sum = F32x2::default();
             for _ in 0..futures_per_thread {
-                // A normal random number, by the method of Box and Muller. The logarithm needs a number above 0.
+                // A normal random number, by the method of Box and Muller. The logarithm needs a
+                // number above 0.
                 let radius = (-2.0 * (1.0 - random.next_f32()).fast_ln()).sqrt();
                 let normal = radius * (TAU * (random.next_f32() - 0.5)).fast_cos();
                 let price = call.price * deviation.mul_add(normal, drift).exp();

@@ -5,8 +5,9 @@
 //! y = h + gelu(norm(h) * W_up) * W_down
 //! ```
 //!
-//! Kernels share code like all Rust code: the four products are one function, and what happens to its result is a closure. The whole pass
-//! is captured once as a graph, whose launches cost the host a single call. The result is compared with that of the host.
+//! Kernels share code like all Rust code: the four products are one function, and what happens to
+//! its result is a closure. The whole pass is captured once as a graph, whose launches cost the
+//! host a single call. The result is compared with that of the host.
 #![expect(clippy::print_stdout, reason = "the program prints its result")]
 
 mod reference;
@@ -61,8 +62,8 @@ mod kernels {
     /// A block of threads of a matrix product.
     type Threads = Block<16, 16>;
 
-    /// Computes a tile of 64 × 64 elements of the product `a * b`, 4 × 4 in each thread. `finish` receives each sum and its position, and
-    /// returns the element of the result.
+    /// Computes a tile of 64 × 64 elements of the product `a * b`, 4 × 4 in each thread. `finish`
+    /// receives each sum and its position, and returns the element of the result.
     fn product(
         block: &Threads,
         a_tile: &mut Shared<Tile<f32, 64, 16, 1>>,
@@ -170,13 +171,15 @@ mod kernels {
         );
     }
 
-    /// The Gaussian error linear unit, by its approximation with the hyperbolic tangent: x * (1 + tanh(z)) / 2 is x / (1 + exp(-2 z)).
+    /// The Gaussian error linear unit, by its approximation with the hyperbolic tangent: x * (1 +
+    /// tanh(z)) / 2 is x / (1 + exp(-2 z)).
     fn gelu(x: f32) -> f32 {
         let z = 0.797_884_6 * (x + 0.044_715 * x * x * x);
         x / (1.0 + (-2.0 * z).exp())
     }
 
-    /// The softmax of a query so far: the sum of the values with their weights `exp(score - max)`, and the sum of the weights.
+    /// The softmax of a query so far: the sum of the values with their weights `exp(score - max)`,
+    /// and the sum of the weights.
     #[derive(Clone, Copy)]
     struct Softmax {
         max: f32,
@@ -204,8 +207,9 @@ mod kernels {
 
     /// Causal attention: each position of the sequence attends to those before it and to itself.
     ///
-    /// A row of `qkv` has the queries of all heads, then their keys, then their values. A block computes 64 queries of a head, one in each
-    /// thread. The scores are never stored: the softmax is corrected when the maximum grows.
+    /// A row of `qkv` has the queries of all heads, then their keys, then their values. A block
+    /// computes 64 queries of a head, one in each thread. The scores are never stored: the softmax
+    /// is corrected when the maximum grows.
     #[kernel]
     pub fn attention(
         block: Block<1, 64>,

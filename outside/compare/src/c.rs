@@ -65,7 +65,8 @@ impl Lane {
         let kernel = self.kernel.as_raw();
         let stream = self.stream.as_raw();
         let arguments = arguments.as_mut_ptr();
-        // SAFETY: the kernel and the stream are live, and it has parameters of these sizes, which it does not use.
+        // SAFETY: the kernel and the stream are live, and it has parameters of these sizes, which
+        // it does not use.
         checked(Function::cuLaunchKernel, unsafe {
             launch(
                 kernel,
@@ -138,7 +139,8 @@ impl Lane {
 
     fn copy_from(&self, device: u64, host: *mut u8, bytes: usize) -> Result<()> {
         let copy = self.api().cuMemcpyDtoHAsync_v2.ok_or_else(missing)?;
-        // SAFETY: both sides have this many bytes and live until the stream has been waited for; nothing else uses the host's.
+        // SAFETY: both sides have this many bytes and live until the stream has been waited for;
+        // nothing else uses the host's.
         checked(Function::cuMemcpyDtoHAsync_v2, unsafe {
             copy(host.cast(), device, bytes, self.stream.as_raw())
         })?;

@@ -24,7 +24,8 @@ pub(crate) enum Operation {
     Gemm,
     /// A sum of absolute values, which is returned to the host.
     Asum,
-    /// A product of cuBLASLt in TF32, queued. The matrices are described and the algorithm is selected once if the crate can do that.
+    /// A product of cuBLASLt in TF32, queued. The matrices are described and the algorithm is
+    /// selected once if the crate can do that.
     Matmul,
     /// Random numbers of cuRAND, queued.
     Uniform,

@@ -1,5 +1,5 @@
-//! Compares Curium with other CUDA crates: the same work by each, in turns, on one device and its primary context, through the driver that
-//! the system's loader finds.
+//! Compares Curium with other CUDA crates: the same work by each, in turns, on one device and its
+//! primary context, through the driver that the system's loader finds.
 //!
 //! ```text
 //! compare [--quick] [FILTER]

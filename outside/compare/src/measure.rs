@@ -67,8 +67,8 @@ impl Plan {
         id.contains(&self.filter)
     }
 
-    /// Has the subjects do one thing in turns, each first in its round, and prints what each took. A round before all others is left
-    /// out, since it loads and allocates.
+    /// Has the subjects do one thing in turns, each first in its round, and prints what each took.
+    /// A round before all others is left out, since it loads and allocates.
     pub(crate) fn compare(
         &self,
         id: &str,

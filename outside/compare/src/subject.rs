@@ -5,8 +5,8 @@ use crate::libraries::{Libraries, Operation};
 
 /// A crate, as its users call it.
 ///
-/// Each operation does its work and waits for it, and returns what a single one of it took, in nanoseconds; `None` if the crate has no
-/// such operation.
+/// Each operation does its work and waits for it, and returns what a single one of it took, in
+/// nanoseconds; `None` if the crate has no such operation.
 pub(crate) trait Subject {
     fn name(&self) -> &'static str;
 

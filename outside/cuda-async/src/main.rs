@@ -1,8 +1,10 @@
-//! Measures waits for kernels of fixed durations by NVIDIA's cuda-async, as `tests/benches/wake.rs` does by Curium: the time from
-//! the launch until the host continues, beside its `cuStreamSynchronize`, and the CPU time of waits of one second.
+//! Measures waits for kernels of fixed durations by NVIDIA's cuda-async, as `tests/benches/wake.rs`
+//! does by Curium: the time from the launch until the host continues, beside its
+//! `cuStreamSynchronize`, and the CPU time of waits of one second.
 //!
-//! Building it needs the headers of CUDA 13 and libclang: `pip install --target headers nvidia-cuda-runtime nvidia-cuda-crt
-//! nvidia-curand libclang`, `CUDA_HOME=$PWD/headers/nvidia/cu13` and `LIBCLANG_PATH=$PWD/headers/clang/native`.
+//! Building it needs the headers of CUDA 13 and libclang: `pip install --target headers
+//! nvidia-cuda-runtime nvidia-cuda-crt nvidia-curand libclang`,
+//! `CUDA_HOME=$PWD/headers/nvidia/cu13` and `LIBCLANG_PATH=$PWD/headers/clang/native`.
 
 use std::error::Error;
 use std::future::{Future, IntoFuture};

@@ -35,7 +35,8 @@ pub fn count_large(block: Block<256>, limit: f32, x: &[f32], mut counts: PerBloc
     counts.set(&block, count as u32);
 }
 
-/// The mean of each element and its neighbors in the warp. The first and the last lane have themselves as a neighbor.
+/// The mean of each element and its neighbors in the warp. The first and the last lane have
+/// themselves as a neighbor.
 #[kernel]
 pub fn smooth(block: Block<256>, x: &[f32], mut y: PerThread<f32>) {
     let own = block.threads(|t| x.get(t.index_in_grid()).copied().unwrap_or(0.0));
@@ -154,7 +155,8 @@ pub fn sums_of_integers(
 /// Returns the bits that at least two of three numbers have.
 fn majority(a: u32, b: u32, c: u32) -> u32 {
     let mut result = 0;
-    // SAFETY: `lop3` computes a number from three numbers. It accesses no memory, and no other thread.
+    // SAFETY: `lop3` computes a number from three numbers. It accesses no memory, and no other
+    // thread.
     unsafe {
         ptx!("lop3.b32 {0}, {1}, {2}, {3}, 0xE8;", out(r) result, in(r) a, in(r) b, in(r) c, pure);
     }
@@ -174,8 +176,8 @@ pub fn vote(t: Thread, x: &[u32], mut y: PerThread<u32>) {
 fn match_any(warp: &Warp, values: &Lanes<u32>) -> Lanes<u32> {
     warp.lanes_with(values, |_, value| {
         let mut lanes = 0;
-        // SAFETY: all lanes of the warp get here, because code of the warp does, and no branch stands before. The instruction accesses
-        // no memory.
+        // SAFETY: all lanes of the warp get here, because code of the warp does, and no branch
+        // stands before. The instruction accesses no memory.
         unsafe {
             ptx!("match.any.sync.b32 {0}, {1}, 0xffffffff;", out(r) lanes, in(r) *value);
         }

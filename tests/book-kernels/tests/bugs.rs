@@ -55,7 +55,8 @@ impl Bug {
     }
 }
 
-/// Removes what depends on the compiler: the lines and the instructions of the PTX, and the lines and columns of other packages.
+/// Removes what depends on the compiler: the lines and the instructions of the PTX, and the lines
+/// and columns of other packages.
 fn without_compiler_lines(report: &str) -> String {
     let lines = report.lines().filter(|line| !line.starts_with("    PTX "));
     let lines: Vec<String> = lines.map(without_positions).collect();

@@ -202,7 +202,8 @@ fn elements_of_an_own_type() -> Result<()> {
     })
 }
 
-/// Returns the long text of the only report, without the lines and the instructions of the PTX, which depend on the compiler.
+/// Returns the long text of the only report, without the lines and the instructions of the PTX,
+/// which depend on the compiler.
 fn report_text(simulator: &Simulator) -> String {
     let reports = simulator.reports();
     assert_eq!(reports.len(), 1, "{reports:?}");
@@ -217,7 +218,8 @@ fn report_text(simulator: &Simulator) -> String {
     parts.collect()
 }
 
-/// A race of a kernel in Rust names the source lines of both accesses. The kernel lacks its barrier.
+/// A race of a kernel in Rust names the source lines of both accesses. The kernel lacks its
+/// barrier.
 #[test]
 fn report_of_a_missing_barrier() -> Result<()> {
     let simulator =
@@ -236,7 +238,8 @@ fn report_of_a_missing_barrier() -> Result<()> {
         kernel.replacen("bar.sync", "//", 1)
     );
     let library = Library::from_ptx(&device, &ptx)?;
-    // SAFETY: the library has the kernels of this package, and the simulator ends the one without its barrier at the race.
+    // SAFETY: the library has the kernels of this package, and the simulator ends the one without
+    // its barrier at the race.
     let kernels = unsafe { Kernels::from_library(&library) }?;
     let x = DeviceBuffer::<u32>::zeroed(&stream, 256)?;
     let mut y = DeviceBuffer::<u32>::zeroed(&stream, 256)?;

@@ -6,19 +6,22 @@ use curium_sys::{Api, CUresult, Function};
 
 macro_rules! define_call {
     ($(fn $name:ident($($parameter:ident: $ty:ty),* $(,)?) -> $result:ty = $since:literal;)*) => {
-        /// Calls `function` with arguments of the bytes in `arguments`. Returns `None` if the driver lacks the function.
+        /// Calls `function` with arguments of the bytes in `arguments`. Returns `None` if the
+        /// driver lacks the function.
         ///
         /// # Safety
         ///
-        /// `arguments` has the bytes of one value for each parameter, in order. The process may end in the call if the
-        /// arguments violate the contract of the function: what follows must not rely on the state of its memory.
+        /// `arguments` has the bytes of one value for each parameter, in order. The process may end
+        /// in the call if the arguments violate the contract of the function: what follows must not
+        /// rely on the state of its memory.
         pub(crate) unsafe fn call(api: &Api, function: Function, arguments: &[Vec<u8>]) -> Option<CUresult> {
             let mut arguments = arguments.iter();
             match function {
                 $(Function::$name => {
                     let function = api.$name?;
                     $(let $parameter: $ty = read(arguments.next());)*
-                    // SAFETY: the caller accepts the consequences of the arguments, which have the declared types.
+                    // SAFETY: the caller accepts the consequences of the arguments, which have the
+                    // declared types.
                     Some(unsafe { function($($parameter),*) })
                 })*
                 _ => None,
@@ -37,7 +40,7 @@ fn read<T>(bytes: Option<&Vec<u8>>) -> T {
         size_of::<T>(),
         "the argument has the size of its parameter"
     );
-    // SAFETY: there are as many bytes as the value has, and every bit pattern is a value of the parameters' types: integers,
-    // pointers, optional functions, and structs of them.
+    // SAFETY: there are as many bytes as the value has, and every bit pattern is a value of the
+    // parameters' types: integers, pointers, optional functions, and structs of them.
     unsafe { ptr::read_unaligned(bytes.as_ptr().cast()) }
 }

@@ -177,13 +177,15 @@ fn compare(
 
 /// A kind of differences that is expected.
 struct Rule {
-    /// Patterns of functions, of which one is the call's; those with a parenthesis are of the text of the call.
+    /// Patterns of functions, of which one is the call's; those with a parenthesis are of the text
+    /// of the call.
     calls: Vec<&'static str>,
     notes: &'static str,
     simulator: &'static str,
     gpu: &'static str,
     reason: &'static str,
-    /// `true` if the drivers are in different states afterwards, so that the rest of the sequence is not compared.
+    /// `true` if the drivers are in different states afterwards, so that the rest of the sequence
+    /// is not compared.
     ends_comparison: bool,
 }
 

@@ -1,7 +1,8 @@
 //! Digests: the outcomes of a log without the texts of its calls, which the seed determines.
 //!
-//! The first line is `digest`. Each other line is a sequence: its number, a hash of the texts of its calls, and their outcomes, which are
-//! separated by spaces. A number and an asterisk before an outcome repeat it. `=` stands for success.
+//! The first line is `digest`. Each other line is a sequence: its number, a hash of the texts of
+//! its calls, and their outcomes, which are separated by spaces. A number and an asterisk before an
+//! outcome repeat it. `=` stands for success.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};

@@ -1,6 +1,7 @@
 //! Images of modules.
 
-/// Kernels that access no memory if their parameters are zero, with a global variable, a managed one and a texture.
+/// Kernels that access no memory if their parameters are zero, with a global variable, a managed
+/// one and a texture.
 pub(crate) const VALID: &str = "\
 .version 7.0
 .target sm_52

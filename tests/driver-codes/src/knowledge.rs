@@ -1,4 +1,5 @@
-//! The knowledge that types of parameters lack: the objects that a function takes and creates, and the calls that are never made.
+//! The knowledge that types of parameters lack: the objects that a function takes and creates, and
+//! the calls that are never made.
 
 /// Functions that are never called, by the beginnings of their names.
 pub(crate) const EXCLUDED: &[(&str, &str)] = &[
@@ -18,10 +19,12 @@ pub(crate) const EXCLUDED: &[(&str, &str)] = &[
     ),
 ];
 
-/// Functions of other interfaces, which need objects of those: they are called with null handles, and rarely.
+/// Functions of other interfaces, which need objects of those: they are called with null handles,
+/// and rarely.
 const OTHER_INTERFACES: &[&str] = &["EGL", "GL", "VDPAU", "Graphics", "NvSci", "External"];
 
-/// Words in the names of functions that create an object and store its handle at their first pointer to a handle.
+/// Words in the names of functions that create an object and store its handle at their first
+/// pointer to a handle.
 const CREATING: &[&str] = &[
     "Create",
     "Alloc",
@@ -159,7 +162,8 @@ pub(crate) fn is_record_object(record: &str) -> bool {
     RECORD_OBJECTS.contains(&record)
 }
 
-/// Returns the kind of the objects that a function creates, of those that a handle of a type can identify.
+/// Returns the kind of the objects that a function creates, of those that a handle of a type can
+/// identify.
 pub(crate) fn created_kind(function: &str, handle: &'static str) -> &'static str {
     if handle != "CUdeviceptr" {
         return handle;
@@ -174,7 +178,8 @@ pub(crate) fn created_kind(function: &str, handle: &'static str) -> &'static str
     }
 }
 
-/// Returns the kinds of objects that a function takes for a handle of a type, the frequent ones repeatedly.
+/// Returns the kinds of objects that a function takes for a handle of a type, the frequent ones
+/// repeatedly.
 pub(crate) fn accepted_kinds(
     function: &str,
     parameter: &str,

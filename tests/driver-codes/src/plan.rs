@@ -1,4 +1,5 @@
-//! Random sequences of calls, which depend on their seed only: no result of a call changes what follows.
+//! Random sequences of calls, which depend on their seed only: no result of a call changes what
+//! follows.
 
 use std::collections::BTreeSet;
 
@@ -258,8 +259,8 @@ impl Planner {
         });
     }
 
-    /// Returns the parameter at which the function stores an object that it creates, the object's kind and its size, which is `None` if
-    /// the parameter itself is the object.
+    /// Returns the parameter at which the function stores an object that it creates, the object's
+    /// kind and its size, which is `None` if the parameter itself is the object.
     fn creation(
         &self,
         signature: &'static Signature,
@@ -1061,7 +1062,8 @@ impl Planner {
         }
     }
 
-    /// Returns the first object that stands for the same context: the primary context can be retained repeatedly.
+    /// Returns the first object that stands for the same context: the primary context can be
+    /// retained repeatedly.
     fn canonical(&self, context: usize) -> usize {
         if self.objects[context].creator != Function::cuDevicePrimaryCtxRetain {
             return context;
@@ -1192,7 +1194,8 @@ fn created_object(function: &str, parameter: &'static Parameter) -> Option<(&'st
     }
 }
 
-/// Returns `true` if a function is an old version of another, or newer than the drivers on which logs are recorded.
+/// Returns `true` if a function is an old version of another, or newer than the drivers on which
+/// logs are recorded.
 fn is_superseded(function: Function) -> bool {
     let is_new = function.since() > CudaVersion::new(13, 0);
     is_new

@@ -22,8 +22,8 @@ use Rule::{Bits, Host, Named, Operation, Pointers, Valid};
 /// The members that are not zero, by their paths.
 pub(crate) type Members = &'static [(&'static str, Rule)];
 
-/// Returns the valid alternatives of a struct, whose name may end with the number of its version; none for a struct that is only
-/// written by the driver, or of which zeros are valid.
+/// Returns the valid alternatives of a struct, whose name may end with the number of its version;
+/// none for a struct that is only written by the driver, or of which zeros are valid.
 pub(crate) fn alternatives(name: &str) -> &'static [Members] {
     let name = name.trim_end_matches("_st");
     let name = match name

@@ -13,7 +13,8 @@ use crate::call::call;
 use crate::plan::{self, Call, CreatedObject};
 use crate::value::{self, Memory, Value};
 
-/// Makes the calls of a sequence, and ends the process. A line begins before its call and is completed after it, so a crash names its call.
+/// Makes the calls of a sequence, and ends the process. A line begins before its call and is
+/// completed after it, so a crash names its call.
 pub(crate) fn run(seed: u64, number: u64, length: usize) -> Result<()> {
     let driver = Driver::open()?;
     let mut memory = Memory::new();
@@ -82,7 +83,8 @@ fn make(api: &Api, call: &Call, memory: &mut Memory) -> String {
             None => return "skipped".to_owned(),
         }
     }
-    // SAFETY: each argument has the size of its parameter. The process ends after the sequence, and only reports codes.
+    // SAFETY: each argument has the size of its parameter. The process ends after the sequence, and
+    // only reports codes.
     let code = unsafe { self::call(api, call.signature.function, &arguments) };
     let Some(code) = code else {
         return "absent".to_owned();
@@ -110,7 +112,8 @@ fn record(created: &CreatedObject, values: &[Value], arguments: &[Vec<u8>], memo
     }
     let address = usize::try_from(value::number(argument)).unwrap_or_default();
     let pointer = std::ptr::with_exposed_provenance::<u8>(address);
-    // SAFETY: the argument points to a block of this process that is never freed, and is longer than any object.
+    // SAFETY: the argument points to a block of this process that is never freed, and is longer
+    // than any object.
     let bytes = unsafe { slice::from_raw_parts(pointer, size) };
     memory.insert(created.index, bytes.to_vec());
 }

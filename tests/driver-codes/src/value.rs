@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::ffi::{CString, c_void};
 use std::fmt;
 
-/// The bytes of every block that a pointer points to: functions that fill rows have room for more elements than they are told.
+/// The bytes of every block that a pointer points to: functions that fill rows have room for more
+/// elements than they are told.
 const BLOCK: usize = 16 << 10;
 /// The bytes between two pages that can be registered.
 const PAGE: usize = 64 << 10;
@@ -110,8 +111,8 @@ impl fmt::Display for Value {
     }
 }
 
-/// The memory that the pointers of a sequence's arguments point to, and the objects that its calls created. The memory is never freed,
-/// because enqueued work may use it.
+/// The memory that the pointers of a sequence's arguments point to, and the objects that its calls
+/// created. The memory is never freed, because enqueued work may use it.
 pub(crate) struct Memory {
     objects: HashMap<usize, Vec<u8>>,
     host: usize,
@@ -136,7 +137,8 @@ impl Memory {
         self.objects.insert(index, bytes);
     }
 
-    /// Returns the bytes of an argument of `size` bytes, or `None` if an object of it was not created.
+    /// Returns the bytes of an argument of `size` bytes, or `None` if an object of it was not
+    /// created.
     pub(crate) fn encode(&self, value: &Value, size: usize) -> Option<Vec<u8>> {
         let bits = match value {
             Value::Bits(bits) | Value::Named(_, bits) => *bits,

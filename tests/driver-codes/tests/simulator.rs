@@ -1,4 +1,5 @@
-//! The simulator answers any sequence of calls: it does not crash, hang or panic, and the same seed gives the same answers.
+//! The simulator answers any sequence of calls: it does not crash, hang or panic, and the same seed
+//! gives the same answers.
 
 use std::collections::BTreeMap;
 use std::path::Path;

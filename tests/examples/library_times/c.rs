@@ -51,12 +51,13 @@ pub(crate) fn pointer<T>(address: u64) -> *mut T {
     ptr::without_provenance_mut(address as usize)
 }
 
-/// Multiplies square matrices with cuBLAS: `a` by rows, `b` and the result by columns. Products of `f32` have the mode
-/// of the handle.
+/// Multiplies square matrices with cuBLAS: `a` by rows, `b` and the result by columns. Products of
+/// `f32` have the mode of the handle.
 ///
 /// # Safety
 ///
-/// The handle is live and its context is current. The matrices are live until the stream has completed the call.
+/// The handle is live and its context is current. The matrices are live until the stream has
+/// completed the call.
 pub(crate) unsafe fn gemm(
     api: &Api,
     handle: cublasHandle_t,
@@ -70,7 +71,8 @@ pub(crate) unsafe fn gemm(
             let a = pointer(a);
             let b = pointer(b);
             let d = pointer(d);
-            // SAFETY: the operands satisfy the conditions of this function, which the caller guarantees.
+            // SAFETY: the operands satisfy the conditions of this function, which the caller
+            // guarantees.
             unsafe {
                 call!(
                     api,
@@ -97,7 +99,8 @@ pub(crate) unsafe fn gemm(
             let a = pointer(a);
             let b = pointer(b);
             let d = pointer(d);
-            // SAFETY: the operands satisfy the conditions of this function, which the caller guarantees.
+            // SAFETY: the operands satisfy the conditions of this function, which the caller
+            // guarantees.
             unsafe {
                 call!(
                     api,
@@ -128,7 +131,8 @@ pub(crate) unsafe fn gemm(
             let b = pointer(b);
             let d = pointer(d);
             let algorithm = cublasGemmAlgo_t::CUBLAS_GEMM_DEFAULT;
-            // SAFETY: the operands satisfy the conditions of this function, which the caller guarantees.
+            // SAFETY: the operands satisfy the conditions of this function, which the caller
+            // guarantees.
             unsafe {
                 call!(
                     api,
@@ -142,7 +146,8 @@ pub(crate) unsafe fn gemm(
     }
 }
 
-/// A product of square matrices with cuBLASLt, and its algorithm: the first that the library's heuristic returns.
+/// A product of square matrices with cuBLASLt, and its algorithm: the first that the library's
+/// heuristic returns.
 pub(crate) struct Product<'a> {
     api: &'a lt::Api,
     handle: cublasLtHandle_t,
@@ -270,8 +275,8 @@ impl<'a> Product<'a> {
     ///
     /// # Safety
     ///
-    /// The handle is live and its context is current. The matrices and the workspace are live until the stream has
-    /// completed the product.
+    /// The handle is live and its context is current. The matrices and the workspace are live until
+    /// the stream has completed the product.
     pub(crate) unsafe fn execute(
         &self,
         [a, b, d]: [u64; 3],

@@ -103,8 +103,8 @@ fn blas(machine: &Machine, library: &CuBlas) -> Result {
         let a = pointer(a);
         let b = pointer(b);
         let d = pointer(d);
-        // SAFETY: the matrices have this size and live until the stream is synchronized; the handle is live, and its
-        // context is current.
+        // SAFETY: the matrices have this size and live until the stream is synchronized; the handle
+        // is live, and its context is current.
         unsafe {
             call!(
                 api,
@@ -130,8 +130,8 @@ fn blas(machine: &Machine, library: &CuBlas) -> Result {
     let axpy_curium = || Ok(blas.axpy(0.5, Vector::new(&a), &mut VectorMut::new(&mut d))?);
     machine.compare("axpy, f32 1024", axpy_curium, || {
         let ([x, _, y], len, alpha) = (addresses, LEN as i32, 0.5_f32);
-        // SAFETY: the vectors have this length and live until the stream is synchronized; the handle is live, and its
-        // context is current.
+        // SAFETY: the vectors have this length and live until the stream is synchronized; the
+        // handle is live, and its context is current.
         unsafe {
             call!(
                 api,
@@ -162,8 +162,8 @@ fn gemm_mixed(machine: &Machine, blas: &mut Blas, library: &CuBlas) -> Result {
             &mut MatrixMut::column_major(&mut d, SIZE, SIZE)?,
         )?)
     };
-    // SAFETY: the matrices have this size and live until the stream is synchronized; the handle is live, and its
-    // context is current.
+    // SAFETY: the matrices have this size and live until the stream is synchronized; the handle is
+    // live, and its context is current.
     machine.compare("gemm_mixed, bf16 16 × 16", curium, || unsafe {
         c::gemm(api, handle, &kind, SIZE, addresses)
     })
@@ -188,8 +188,8 @@ fn matmul<T: MatmulElement>(machine: &Machine, lt: &BlasLt, name: &'static str) 
             Operands::new(&a, &b, &mut d).with_workspace(&mut workspace),
         )?)
     };
-    // SAFETY: the matrices have this size and live until the stream is synchronized, as the workspace; the handle is
-    // live, and its context is current.
+    // SAFETY: the matrices have this size and live until the stream is synchronized, as the
+    // workspace; the handle is live, and its context is current.
     machine.compare(name, curium, || unsafe {
         product.execute(addresses, memory, stream)
     })?;
@@ -231,8 +231,8 @@ fn fft(machine: &Machine, library: &CuFft) -> Result {
     let curium = || Ok(plan.forward_in_place(&mut data)?);
     machine.compare("transform, complex f32 1024", curium, || {
         let data = pointer(address);
-        // SAFETY: the data has this length and lives until the stream is synchronized; the plan is live, and its
-        // context is current.
+        // SAFETY: the data has this length and lives until the stream is synchronized; the plan is
+        // live, and its context is current.
         unsafe { call!(api, cufftXtExec(raw, data, data, CUFFT_FORWARD)) }
     })
 }
@@ -245,8 +245,8 @@ fn uniform(machine: &Machine, library: &CuRand) -> Result {
     let address = numbers.as_pointer().as_raw();
     let curium = || Ok(generator.uniform(&mut numbers)?);
     machine.compare("generator, uniform f32 1024", curium, || {
-        // SAFETY: the memory has this length and lives until the stream is synchronized; the generator is live, and its
-        // context is current.
+        // SAFETY: the memory has this length and lives until the stream is synchronized; the
+        // generator is live, and its context is current.
         unsafe { call!(api, curandGenerateUniform(raw, pointer(address), LEN)) }
     })
 }

@@ -1,12 +1,14 @@
-//! Measures the host cost of queued calls of cuBLAS, cuBLASLt, cuFFT and cuRAND, and the time of matrix products on the
-//! device, beside calls of C's functions with the same handles, memory and stream in the same run.
+//! Measures the host cost of queued calls of cuBLAS, cuBLASLt, cuFFT and cuRAND, and the time of
+//! matrix products on the device, beside calls of C's functions with the same handles, memory and
+//! stream in the same run.
 //!
-//! Options: `--only host` or `--only products`; `--device gpu` or `--device sim`, by default that of the tests
-//! (`CURIUM_TEST_DRIVER=cuda` for the GPU). On the simulator, everything runs a few times with small matrices: this
-//! checks that everything works.
+//! Options: `--only host` or `--only products`; `--device gpu` or `--device sim`, by default that
+//! of the tests (`CURIUM_TEST_DRIVER=cuda` for the GPU). On the simulator, everything runs a few
+//! times with small matrices: this checks that everything works.
 //!
-//! In each round, all forms are measured one after the other, in changing order, and their ratios are taken. The median
-//! of the ratios is printed with its standard error, which is derived from the quartiles.
+//! In each round, all forms are measured one after the other, in changing order, and their ratios
+//! are taken. The median of the ratios is printed with its standard error, which is derived from
+//! the quartiles.
 
 #![expect(clippy::print_stdout, reason = "an example prints its result")]
 

@@ -70,11 +70,12 @@ numbers! {
     F8E4M3: F8E4M3::from_f64;
 }
 
-/// The number of elements after which the content repeats. It has no common divisor with the sizes of matrices.
+/// The number of elements after which the content repeats. It has no common divisor with the sizes
+/// of matrices.
 const PERIOD: usize = (1 << 20) + 7;
 
-/// Creates a matrix of random numbers between -1 and 1: the power of a product, and thereby its clock, depends on the
-/// numbers.
+/// Creates a matrix of random numbers between -1 and 1: the power of a product, and thereby its
+/// clock, depends on the numbers.
 pub(crate) fn random<T: Number + Pod>(
     stream: &Stream,
     len: usize,

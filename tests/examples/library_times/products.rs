@@ -22,14 +22,16 @@ const TUNED: usize = 2;
 const C_BLAS: usize = 3;
 const CURIUM_BLAS: usize = 4;
 
-/// The maximum size of a workspace in bytes, which is also that of the handle of cuBLAS on the device.
+/// The maximum size of a workspace in bytes, which is also that of the handle of cuBLAS on the
+/// device.
 const WORKSPACE: usize = 32 << 20;
 
 /// The duration of a sample in seconds, and of all samples of a product.
 const SAMPLE: f64 = 0.025;
 const BUDGET: f64 = 4.0;
 
-/// A product of square matrices with the handle of cuBLAS: `a` by rows, `b` and the result by columns.
+/// A product of square matrices with the handle of cuBLAS: `a` by rows, `b` and the result by
+/// columns.
 type Gemm<T, D> = fn(
     &mut Blas,
     &DeviceBuffer<T>,
@@ -242,8 +244,8 @@ impl<'a, T: Number, D: Number> Product<'a, T, D> {
         ];
         let memory = workspace.as_pointer().as_raw();
         match (form, &mut self.blas) {
-            // SAFETY: the matrices have this size and live until the stream is synchronized, as the workspace; the
-            // handle is live, and its context is current.
+            // SAFETY: the matrices have this size and live until the stream is synchronized, as the
+            // workspace; the handle is live, and its context is current.
             (C_LT, _) => unsafe { self.c.execute(addresses, memory, stream) },
             (CURIUM_LT, _) => Ok(self
                 .plan
@@ -252,8 +254,8 @@ impl<'a, T: Number, D: Number> Product<'a, T, D> {
                 .tuned
                 .execute(stream, Operands::new(a, b, d).with_workspace(workspace))?),
             (C_BLAS, Some((blas, handle, _))) => {
-                // SAFETY: the matrices have this size and live until the stream is synchronized, as the workspace;
-                // the handle is live, and its context is current.
+                // SAFETY: the matrices have this size and live until the stream is synchronized, as
+                // the workspace; the handle is live, and its context is current.
                 unsafe {
                     c::gemm(
                         blas.library().api(),
@@ -313,5 +315,6 @@ impl<'a, T: Number, D: Number> Product<'a, T, D> {
     }
 }
 
-/// The bound of the difference of two forms, relative to the largest element: results are rounded to 8 bits.
+/// The bound of the difference of two forms, relative to the largest element: results are rounded
+/// to 8 bits.
 const BOUND: f64 = 0.02;

@@ -38,8 +38,8 @@ impl Rounds {
             .median()
     }
 
-    /// Formats the median of the ratios of two forms with its standard error: 0.93 interquartile ranges over the root
-    /// of the number of rounds, for a normal distribution.
+    /// Formats the median of the ratios of two forms with its standard error: 0.93 interquartile
+    /// ranges over the root of the number of rounds, for a normal distribution.
     pub(crate) fn ratio(&self, form: usize, base: usize) -> String {
         let ratios: Samples = self
             .0
@@ -52,7 +52,8 @@ impl Rounds {
     }
 }
 
-/// Returns the form of a turn: each is first equally often, and every second round has the opposite order.
+/// Returns the form of a turn: each is first equally often, and every second round has the opposite
+/// order.
 fn form_at(round: usize, turn: usize, forms: usize) -> usize {
     let form = (round / 2 + turn) % forms;
     if round.is_multiple_of(2) {

@@ -1,1 +1,2 @@
-//! The package of the tests in `tests/graphics`, which need a GPU: `cargo test` does not build them.
+//! The package of the tests in `tests/graphics`, which need a GPU: `cargo test` does not build
+//! them.

@@ -5,10 +5,11 @@ use proc_macro2::TokenStream as TokenStream2;
 use quote::quote;
 use syn::{Expr, ItemFn, parse_macro_input, parse_quote};
 
-/// Declares a test that applies to every driver: a function of `&TestDriver`, which `curium_tests::on_driver` calls.
+/// Declares a test that applies to every driver: a function of `&TestDriver`, which
+/// `curium_tests::on_driver` calls.
 ///
-/// `#[driver_test(on_peers)]` and `#[driver_test(on_device(9))]` name another function that calls the test. It receives
-/// the test as its last argument and returns the test's result.
+/// `#[driver_test(on_peers)]` and `#[driver_test(on_device(9))]` name another function that calls
+/// the test. It receives the test as its last argument and returns the test's result.
 #[proc_macro_attribute]
 pub fn driver_test(runner: TokenStream, test: TokenStream) -> TokenStream {
     let runner = if runner.is_empty() {
@@ -19,8 +20,8 @@ pub fn driver_test(runner: TokenStream, test: TokenStream) -> TokenStream {
     run(&runner, &parse_macro_input!(test as ItemFn)).into()
 }
 
-/// Declares a test that applies to the simulator alone: a function of `&TestDriver` and `&Simulator`, which
-/// `curium_tests::on_simulator` calls.
+/// Declares a test that applies to the simulator alone: a function of `&TestDriver` and
+/// `&Simulator`, which `curium_tests::on_simulator` calls.
 ///
 /// `#[simulator_test(Config::new().with_devices(2))]` configures the simulator.
 #[proc_macro_attribute]

@@ -1,5 +1,5 @@
-//! Allocates and frees cached memory, and copies small slices to the device, many times, for `cargo xtask cost`, which counts the
-//! instructions.
+//! Allocates and frees cached memory, and copies small slices to the device, many times, for
+//! `cargo xtask cost`, which counts the instructions.
 //!
 //! Usage: `allocation_cost MODE COUNT`. A mode is the name of the function that is counted.
 
@@ -72,7 +72,8 @@ fn cache_allocations(cache: &CachingResource, stream: &Stream, count: u64) -> Re
         let stream = black_box(stream);
         let bytes = black_box(BYTES);
         let pointer = black_box(cache.allocate(stream, bytes, 256)?);
-        // SAFETY: the memory was allocated from this resource with this size and alignment, and is not in use.
+        // SAFETY: the memory was allocated from this resource with this size and alignment, and is
+        // not in use.
         unsafe { cache.deallocate(stream, pointer, bytes, 256) }?;
     }
     Ok(())

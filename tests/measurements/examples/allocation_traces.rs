@@ -1,8 +1,9 @@
-//! Replays traces of allocations on the caching resource and on a memory pool of the driver, and prints what each reserves
-//! beyond the memory in use, and how long the calls take.
+//! Replays traces of allocations on the caching resource and on a memory pool of the driver, and
+//! prints what each reserves beyond the memory in use, and how long the calls take.
 //!
-//! The arguments are traces; without any, the traces in `tests/traces` are replayed. Runs on this machine's driver with
-//! `CURIUM_TEST_DRIVER=cuda`, otherwise on the simulator, whose times are not those of hardware.
+//! The arguments are traces; without any, the traces in `tests/traces` are replayed. Runs on this
+//! machine's driver with `CURIUM_TEST_DRIVER=cuda`, otherwise on the simulator, whose times are not
+//! those of hardware.
 #![expect(clippy::print_stdout, reason = "it reports")]
 
 use std::error::Error;

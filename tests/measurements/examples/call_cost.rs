@@ -1,5 +1,6 @@
-//! Launches a kernel many times, or updates the arguments of a graph node, as a C program does or through Curium, with
-//! driver functions that do nothing: `cargo xtask cost` counts the instructions of both.
+//! Launches a kernel many times, or updates the arguments of a graph node, as a C program does or
+//! through Curium, with driver functions that do nothing: `cargo xtask cost` counts the
+//! instructions of both.
 //!
 //! Usage: `call_cost MODE COUNT`. A mode is the name of the function that is counted.
 
@@ -123,7 +124,8 @@ fn code_error(code: CUresult) -> Box<dyn Error> {
     format!("a call returned {}", code.0).into()
 }
 
-/// Launches as a C program does: the addresses of the arguments, the call, and a check of its result.
+/// Launches as a C program does: the addresses of the arguments, the call, and a check of its
+/// result.
 #[inline(never)]
 fn c_launches(
     api: &Api,
@@ -215,8 +217,8 @@ struct Node {
     context: CUcontext,
 }
 
-/// Updates as a C program does: the addresses of the arguments, the parameters of the node, the call, and a check of
-/// its result.
+/// Updates as a C program does: the addresses of the arguments, the parameters of the node, the
+/// call, and a check of its result.
 #[inline(never)]
 fn c_updates(api: &Api, node: &Node, count: u64) -> Result<(), CUresult> {
     let config = LaunchConfig::for_elements(COUNT as usize);

@@ -1,5 +1,5 @@
-//! Enqueues all-reduces as a C program does or through Curium, with a driver and a library whose functions do nothing:
-//! `cargo xtask cost` counts the instructions of both.
+//! Enqueues all-reduces as a C program does or through Curium, with a driver and a library whose
+//! functions do nothing: `cargo xtask cost` counts the instructions of both.
 //!
 //! Usage: `collective_cost MODE COUNT`. A mode is the name of the function that is counted.
 

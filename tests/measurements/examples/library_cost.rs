@@ -1,5 +1,6 @@
-//! Enqueues operations of NVIDIA's libraries as a C program does or through Curium, with a driver that does nothing and
-//! libraries whose operations do nothing: `cargo xtask cost` counts the instructions of both.
+//! Enqueues operations of NVIDIA's libraries as a C program does or through Curium, with a driver
+//! that does nothing and libraries whose operations do nothing: `cargo xtask cost` counts the
+//! instructions of both.
 //!
 //! Usage: `library_cost MODE COUNT`. A mode is the name of the function that is counted.
 
@@ -190,7 +191,8 @@ fn curium_gemms(blas: &mut Blas, matrices: &mut Matrices, count: u64) -> Result 
     Ok(())
 }
 
-/// Enqueues as a C program does that has created the descriptors, which the function does not use, before.
+/// Enqueues as a C program does that has created the descriptors, which the function does not use,
+/// before.
 #[inline(never)]
 fn c_matmuls(
     lt: &BlasLt,

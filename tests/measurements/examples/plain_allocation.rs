@@ -1,7 +1,8 @@
-//! Measures `SyncAlloc` compared with `cuMemAlloc` and `cuMemFree`, and the driver calls that it adds one by one.
+//! Measures `SyncAlloc` compared with `cuMemAlloc` and `cuMemFree`, and the driver calls that it
+//! adds one by one.
 //!
-//! Runs on this machine's driver with `CURIUM_TEST_DRIVER=cuda`, otherwise on the simulator, whose times are not those
-//! of hardware.
+//! Runs on this machine's driver with `CURIUM_TEST_DRIVER=cuda`, otherwise on the simulator, whose
+//! times are not those of hardware.
 #![expect(clippy::print_stdout, reason = "it reports")]
 
 use std::error::Error;

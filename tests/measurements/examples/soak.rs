@@ -1,5 +1,6 @@
-//! Runs the soak test: ten million operations, or the number in the first argument, on the simulator or, with
-//! `CURIUM_TEST_DRIVER=cuda`, on this machine's driver. Fails if anything is leaked or the process has grown.
+//! Runs the soak test: ten million operations, or the number in the first argument, on the
+//! simulator or, with `CURIUM_TEST_DRIVER=cuda`, on this machine's driver. Fails if anything is
+//! leaked or the process has grown.
 #![expect(clippy::print_stdout, reason = "it reports")]
 
 use std::error::Error;

@@ -49,7 +49,8 @@ pub fn cluster_histogram(
     });
 }
 
-/// Rotates the elements of each cluster of four blocks by one block: each thread reads the memory of the next block.
+/// Rotates the elements of each cluster of four blocks by one block: each thread reads the memory
+/// of the next block.
 #[kernel]
 pub fn rotate(
     cluster: Cluster<Block<32>, 4>,

@@ -39,7 +39,8 @@ where
     sums
 }
 
-/// c = a * bᵀ in blocks of 128 × 128, rounded to bfloat16. Both matrices have bfloat16 numbers in rows along the inner extent.
+/// c = a * bᵀ in blocks of 128 × 128, rounded to bfloat16. Both matrices have bfloat16 numbers in
+/// rows along the inner extent.
 #[kernel]
 pub fn gemm_128x128(
     block: Block<256>,
@@ -65,7 +66,8 @@ pub fn gemm_128x256(
     c.store_bf16(&block, &sums);
 }
 
-/// c = relu(a * bᵀ) in blocks of 64 × 64, in binary16 and single precision: one warpgroup that waits for each product.
+/// c = relu(a * bᵀ) in blocks of 64 × 64, in binary16 and single precision: one warpgroup that
+/// waits for each product.
 #[kernel]
 pub fn gemm_relu(
     block: Block<128>,
@@ -96,7 +98,8 @@ pub fn gemm_relu(
     c.store(&block, &sums);
 }
 
-/// c = relu(x) * bᵀ for rows of 64 numbers. The first factor is computed by threads, and stays in registers.
+/// c = relu(x) * bᵀ for rows of 64 numbers. The first factor is computed by threads, and stays in
+/// registers.
 #[kernel]
 pub fn multiply_relu(
     block: Block<256>,

@@ -2,7 +2,8 @@
 
 use curium_kernel::prelude::*;
 
-/// Steps of a diffusion along a line, in one launch. The result is in `even` after an even number of steps.
+/// Steps of a diffusion along a line, in one launch. The result is in `even` after an even number
+/// of steps.
 #[kernel]
 pub fn diffuse(
     grid: Grid<Block<64>>,
@@ -70,7 +71,8 @@ pub fn double_until(grid: Grid<Block<32, 2>>, limit: u32, mut x: GridShared<u32>
     }
 }
 
-/// The number of the round in which each block adds its index. Values of blocks are kept between grid barriers.
+/// The number of the round in which each block adds its index. Values of blocks are kept between
+/// grid barriers.
 #[kernel]
 pub fn rounds(grid: Grid<Block<32>>, rounds: u32, mut tickets: GridPerBlock<u32>) {
     let mut own = grid.blocks(|block| block.index() as u32);
@@ -101,7 +103,8 @@ pub fn exchanged(grid: Grid<Block<32>>, mut x: GridShared<u32>, mut y: GridShare
     });
 }
 
-/// Sums of blocks by one scratch memory, in code that runs several times without a barrier in between.
+/// Sums of blocks by one scratch memory, in code that runs several times without a barrier in
+/// between.
 #[kernel]
 pub fn repeated_sums(grid: Grid<Block<128>>, mut scratch: Scratch<u32>, mut total: PerBlock<u32>) {
     let mut sums = BlockValues::new(0_u32);

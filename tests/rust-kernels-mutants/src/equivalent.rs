@@ -1,4 +1,5 @@
-//! Mutants that are equivalent to the original, and those whose difference the simulator does not model.
+//! Mutants that are equivalent to the original, and those whose difference the simulator does not
+//! model.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,8 @@ pub struct Equivalence {
     pub mutants: &'static [Pattern],
 }
 
-/// Instructions whose effect on order the simulator does not model. A mutant of these that no test notices can fail on a GPU.
+/// Instructions whose effect on order the simulator does not model. A mutant of these that no test
+/// notices can fail on a GPU.
 pub(crate) const UNMODELED: &[Equivalence] = &[
     Equivalence {
         reason: "the simulator's memory is sequentially consistent, and its race detector counts every access across a fence as ordered",
@@ -65,7 +67,8 @@ pub struct Pattern {
     change: Change,
     /// A part of the instruction.
     instruction: &'static str,
-    /// The numbers of these mutants among those of the function with this change and this instruction. Empty: any.
+    /// The numbers of these mutants among those of the function with this change and this
+    /// instruction. Empty: any.
     numbers: &'static [usize],
 }
 
@@ -140,7 +143,8 @@ pub const fn own_vote(
 }
 
 impl Pattern {
-    /// Returns `true` if the pattern matches only mutants by number, all of which must be equivalent.
+    /// Returns `true` if the pattern matches only mutants by number, all of which must be
+    /// equivalent.
     pub(crate) fn has_numbers(&self) -> bool {
         !self.numbers.is_empty()
     }

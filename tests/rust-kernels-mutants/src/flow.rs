@@ -35,7 +35,8 @@ impl<'a> Flow<'a> {
         let mut code = Vec::new();
         let mut labels = BTreeMap::new();
         for (start, instruction) in instructions(item) {
-            // Labels of inline assembly do not begin with `$`; such loops do not leave their braces.
+            // Labels of inline assembly do not begin with `$`; such loops do not leave their
+            // braces.
             if let Some(label) = instruction.strip_suffix(':') {
                 if label.starts_with('$') {
                     labels.insert(label, code.len());
@@ -106,8 +107,8 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Returns `true` if the mutant lacks a barrier, and an operation across which the race detector compares no accesses is between it and
-    /// another barrier of the block.
+    /// Returns `true` if the mutant lacks a barrier, and an operation across which the race
+    /// detector compares no accesses is between it and another barrier of the block.
     pub(crate) fn is_beside_ordering(&self, mutant: &Mutant) -> bool {
         if mutant.change != Change::Removed || !is_barrier(mutant.opcode()) {
             return false;
@@ -136,7 +137,8 @@ impl<'a> Flow<'a> {
         true
     }
 
-    /// Returns `true` if `edges` lead to an ordering operation without another barrier of the block between.
+    /// Returns `true` if `edges` lead to an ordering operation without another barrier of the block
+    /// between.
     fn reaches_ordering(&self, edges: &[Vec<usize>], start: usize) -> bool {
         let mut visited = BTreeSet::new();
         let mut pending = edges[start].clone();
@@ -184,7 +186,8 @@ impl<'a> Flow<'a> {
     }
 }
 
-/// Returns `true` for fences, ordered accesses, operations of an `mbarrier`, and copies and products whose accesses are not recorded.
+/// Returns `true` for fences, ordered accesses, operations of an `mbarrier`, and copies and
+/// products whose accesses are not recorded.
 fn is_ordering(code: &str) -> bool {
     let opcode = code.split_whitespace().next().unwrap_or_default();
     ["fence.", "mbarrier.", "cp.async.", "wgmma."]

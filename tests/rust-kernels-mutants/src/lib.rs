@@ -1,9 +1,10 @@
-//! Mutants of PTX: each lacks one instruction of synchronization, or has a weaker one. The tests of its kernel run with it in processes of
-//! their own, and must fail.
+//! Mutants of PTX: each lacks one instruction of synchronization, or has a weaker one. The tests of
+//! its kernel run with it in processes of their own, and must fail.
 //!
-//! A test runs its kernels by [`on_device`], which loads the mutant that the environment names. [`Suite::run`] finds out which tests launch
-//! which kernels: it replaces the code of all kernels by a trap and restores the kernel of each report until the test passes. A mutant is
-//! loaded with the code of these kernels only.
+//! A test runs its kernels by [`on_device`], which loads the mutant that the environment names.
+//! [`Suite::run`] finds out which tests launch which kernels: it replaces the code of all kernels
+//! by a trap and restores the kernel of each report until the test passes. A mutant is loaded with
+//! the code of these kernels only.
 
 mod equivalent;
 mod flow;
@@ -30,8 +31,8 @@ const SEEDS: std::ops::Range<u64> = 0..3;
 /// The variable that selects the driver of the tests, `cuda` for that of this machine.
 const DRIVER_VARIABLE: &str = "CURIUM_TEST_DRIVER";
 
-/// Runs a test for several orders of execution on the simulator, with all checks, or once on the first GPU of this machine if
-/// `CURIUM_TEST_DRIVER` is `cuda`.
+/// Runs a test for several orders of execution on the simulator, with all checks, or once on the
+/// first GPU of this machine if `CURIUM_TEST_DRIVER` is `cuda`.
 ///
 /// `load` and `from_library` are functions of the kernels. The second one also loads mutants.
 ///
@@ -64,8 +65,8 @@ pub fn on_device<K>(
         curium_sim::test_with(Config::new().with_seed(seed), |device: Device| {
             let stream = device.primary_context()?.stream()?;
             let kernels = match &ptx {
-                // SAFETY: the kernels have the parameters of the original, and the simulator stops a mutant that accesses memory other
-                // than its arguments.
+                // SAFETY: the kernels have the parameters of the original, and the simulator stops
+                // a mutant that accesses memory other than its arguments.
                 Some(ptx) => unsafe { from_library(&Library::from_ptx(&device, ptx)?)? },
                 None => load(&device)?,
             };

@@ -41,7 +41,8 @@ pub(crate) enum Change {
     Mask,
     /// The operand with the lane of a shuffle is another one.
     Lane,
-    /// An atomic operation is a load, an operation and a store; an ordered access is not ordered; an arrival expects no bytes.
+    /// An atomic operation is a load, an operation and a store; an ordered access is not ordered;
+    /// an arrival expects no bytes.
     Weakened,
 }
 
@@ -76,7 +77,8 @@ impl Mutant {
     }
 }
 
-/// Returns the instructions and the labels of a function with their positions in its text. Labels end with a colon.
+/// Returns the instructions and the labels of a function with their positions in its text. Labels
+/// end with a colon.
 pub(crate) fn instructions<'a>(item: &Item<'a>) -> Vec<(usize, &'a str)> {
     let mut instructions = Vec::new();
     let mut position = item.body.start;
@@ -130,7 +132,8 @@ pub(crate) fn mutants(index: usize, item: &Item<'_>) -> Vec<Mutant> {
     mutants
 }
 
-/// Returns the changes of an instruction, with their code. `guard` is a predicate such as `@%p1`, or empty.
+/// Returns the changes of an instruction, with their code. `guard` is a predicate such as `@%p1`,
+/// or empty.
 fn changes(code: &str, guard: &str) -> Vec<(Change, String)> {
     let (name, operands) = code.split_once(char::is_whitespace).unwrap_or((code, ""));
     let operands: Vec<&str> = operands.split(',').map(str::trim).collect();

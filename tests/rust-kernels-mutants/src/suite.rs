@@ -91,7 +91,8 @@ struct Test {
 }
 
 impl Suite {
-    /// Runs the mutants that the environment selects, and returns their numbers. Does nothing in the process of a mutant.
+    /// Runs the mutants that the environment selects, and returns their numbers. Does nothing in
+    /// the process of a mutant.
     ///
     /// # Errors
     ///
@@ -99,7 +100,8 @@ impl Suite {
     ///
     /// # Panics
     ///
-    /// If a mutant is not noticed and not listed as equivalent, or if a listed one is noticed or does not exist.
+    /// If a mutant is not noticed and not listed as equivalent, or if a listed one is noticed or
+    /// does not exist.
     pub fn run(&self) -> Result<Figures, Box<dyn Error>> {
         if env::var_os(PTX_VARIABLE).is_some() || uses_gpu() {
             return Ok(Figures::default());
@@ -142,7 +144,8 @@ impl Suite {
         Ok(tests)
     }
 
-    /// Finds the kernels of a test. A kernel without code fails the test with a report that names the kernel.
+    /// Finds the kernels of a test. A kernel without code fails the test with a report that names
+    /// the kernel.
     fn test(
         &self,
         name: &str,
@@ -174,7 +177,8 @@ impl Suite {
         }
     }
 
-    /// Runs the tests that launch a mutant until one of them fails, first all tests with the first seed.
+    /// Runs the tests that launch a mutant until one of them fails, first all tests with the first
+    /// seed.
     fn outcome(
         &self,
         number: usize,
@@ -298,7 +302,8 @@ impl Suite {
     }
 }
 
-/// Calls a function with each element, on all processors. Returns the results in the order of the elements.
+/// Calls a function with each element, on all processors. Returns the results in the order of the
+/// elements.
 fn for_each<T: Sync, R: Send>(
     elements: &[T],
     function: impl Fn(&T) -> Result<R, Box<dyn Error + Send + Sync>> + Sync,

@@ -31,7 +31,8 @@ pub(crate) enum Compiled {
 }
 
 impl Compiler {
-    /// `work` is a folder in which dependencies remain compiled, and `kernel_crate` a copy of `curium-kernel`.
+    /// `work` is a folder in which dependencies remain compiled, and `kernel_crate` a copy of
+    /// `curium-kernel`.
     pub(crate) fn new(work: &Path, kernel_crate: Option<&Path>) -> Result<Self> {
         let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let package = tempfile::tempdir()?;

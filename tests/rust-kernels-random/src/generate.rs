@@ -1047,7 +1047,8 @@ impl Generator {
         stmts
     }
 
-    /// A nested list of statements. Memory that is initialized there only counts as uninitialized afterwards.
+    /// A nested list of statements. Memory that is initialized there only counts as uninitialized
+    /// afterwards.
     fn nested(&mut self, scope: &Scope, change: impl FnOnce(&mut Scope)) -> Vec<Stmt> {
         let mut inner = scope.clone();
         inner.depth += 1;

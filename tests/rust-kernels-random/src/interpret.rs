@@ -1,5 +1,5 @@
-//! Executes programs on the host, thread after thread. It knows what the documentation of the model says, and nothing of warps, barriers
-//! or caches.
+//! Executes programs on the host, thread after thread. It knows what the documentation of the model
+//! says, and nothing of warps, barriers or caches.
 
 use crate::program::{
     Body, Builtin, Expr, Loop, MemoryKind, PairStmt, Param, Place, Position, Program, Shuffle,
@@ -47,7 +47,8 @@ impl Argument {
     }
 }
 
-/// A program without a defined result, or with too many steps. The generator makes none, but a part of a program can be one.
+/// A program without a defined result, or with too many steps. The generator makes none, but a part
+/// of a program can be one.
 #[derive(Debug)]
 pub(crate) struct Undefined(pub(crate) &'static str);
 
@@ -256,7 +257,8 @@ impl Machine<'_> {
                 result,
                 ..
             } => {
-                // A result replaces the register after all threads have run, because they may also read it.
+                // A result replaces the register after all threads have run, because they may also
+                // read it.
                 let mut results = Vec::new();
                 for thread in 0..self.threads_in_block() {
                     self.thread = thread;

@@ -36,7 +36,8 @@ impl Outcome {
     }
 }
 
-/// A simulated device with loaded programs. It is replaced after an error, which a context does not survive.
+/// A simulated device with loaded programs. It is replaced after an error, which a context does not
+/// survive.
 pub(crate) struct Machine<'a> {
     ptx: &'a str,
     seed: u64,

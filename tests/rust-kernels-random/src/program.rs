@@ -1,4 +1,5 @@
-//! The syntax of programs. The printer writes it as a kernel in Rust, and the interpreter executes it.
+//! The syntax of programs. The printer writes it as a kernel in Rust, and the interpreter executes
+//! it.
 
 use crate::value::{Binary, Type, Unary, Value};
 
@@ -125,7 +126,8 @@ pub(crate) struct Function {
     pub(crate) is_inlined: bool,
 }
 
-/// A function of code of a block. With two bodies, one is chosen at run time by a table of function pointers.
+/// A function of code of a block. With two bodies, one is chosen at run time by a table of function
+/// pointers.
 #[derive(Clone, Debug)]
 pub(crate) struct Stage {
     pub(crate) memory: usize,
@@ -193,7 +195,8 @@ pub(crate) enum Stmt {
     },
     TileOutput {
         param: usize,
-        /// The row, the column, the row and the column in the tile, and the indices `i` and `j` among those of the thread.
+        /// The row, the column, the row and the column in the tile, and the indices `i` and `j`
+        /// among those of the thread.
         position: [Var; 6],
         element: Var,
         operands: Vec<Operand>,
@@ -220,8 +223,8 @@ pub(crate) enum Stmt {
         selector: Expr,
         target: Var,
     },
-    /// Branches on the bits of a sum that depends on the order of its terms. The code of both branches is the same, except that one of
-    /// them has another barrier.
+    /// Branches on the bits of a sum that depends on the order of its terms. The code of both
+    /// branches is the same, except that one of them has another barrier.
     Inexact {
         source: Var,
         body: Vec<Self>,

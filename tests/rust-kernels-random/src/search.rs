@@ -145,7 +145,8 @@ fn kernel_name(seed: u64) -> String {
     format!("kernel_{seed}")
 }
 
-/// Compiles programs together and runs each. Returns those that fail, or the part that the toolchain lacks.
+/// Compiles programs together and runs each. Returns those that fail, or the part that the
+/// toolchain lacks.
 fn batch(
     compiler: &Compiler,
     programs: &[(u64, Program)],
@@ -260,7 +261,8 @@ fn arguments(input: &Input) -> String {
     text
 }
 
-/// Runs candidates of the reduction, and returns the outcome of each. Those that do not compile are left out.
+/// Runs candidates of the reduction, and returns the outcome of each. Those that do not compile are
+/// left out.
 pub(crate) fn outcomes(
     compiler: &Compiler,
     programs: &[Program],

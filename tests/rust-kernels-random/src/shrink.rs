@@ -1,4 +1,5 @@
-//! Reduces programs that fail: statements and expressions are left out for as long as the program still fails in the same way.
+//! Reduces programs that fail: statements and expressions are left out for as long as the program
+//! still fails in the same way.
 
 use std::time::{Duration, Instant};
 
@@ -349,7 +350,8 @@ impl Editor<'_> {
         }
     }
 
-    /// Replaces an expression by zero or by a part of the same type. The terms of floating-point sums remain exact.
+    /// Replaces an expression by zero or by a part of the same type. The terms of floating-point
+    /// sums remain exact.
     fn expr(&mut self, expr: &mut Expr) {
         if self.is_done || matches!(expr, Expr::Literal(_)) {
             return;

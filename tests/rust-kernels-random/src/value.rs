@@ -356,7 +356,8 @@ macro_rules! float {
                 Binary::Sub => a - b,
                 Binary::Mul => a * b,
                 Binary::Div => a / b,
-                // The sign of a zero that `min` returns is not specified. The sum with zero is positive.
+                // The sign of a zero that `min` returns is not specified. The sum with zero is
+                // positive.
                 Binary::Min => a.min(b) + 0.0,
                 Binary::Max => a.max(b) + 0.0,
                 Binary::Equal => return Value::Bool(a == b),

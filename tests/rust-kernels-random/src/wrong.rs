@@ -79,7 +79,8 @@ pub(crate) fn run(
     Ok(Ok(accepted))
 }
 
-/// Compiles modules together, and returns those in which rustc reports no error. It may have stopped before it came to them.
+/// Compiles modules together, and returns those in which rustc reports no error. It may have
+/// stopped before it came to them.
 fn modules_without_errors(compiler: &Compiler, modules: Vec<String>) -> Result<Vec<String>> {
     let Compiled::Rejected(diagnostics) = compiler.compile(&modules)? else {
         return Ok(modules);

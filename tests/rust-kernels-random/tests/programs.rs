@@ -7,7 +7,8 @@ use std::path::PathBuf;
 
 use curium_test_kernels_random::{Options, Verdict, run};
 
-/// No check reports anything, the results are those of the interpreter, and wrong programs are refused.
+/// No check reports anything, the results are those of the interpreter, and wrong programs are
+/// refused.
 #[test]
 fn random_kernels() -> anyhow::Result<()> {
     let options = Options {

@@ -1,4 +1,5 @@
-//! Kernels of single features: functions, halo tiles, pipelines, cache policies, small numbers and integer instructions.
+//! Kernels of single features: functions, halo tiles, pipelines, cache policies, small numbers and
+//! integer instructions.
 
 use curium_kernel::prelude::*;
 use curium_kernel::{
@@ -201,7 +202,8 @@ pub fn moving_sum(
     });
 }
 
-/// The sum of each element's six neighbors in three dimensions, plane by plane, with zeros around. A block computes a column of tiles.
+/// The sum of each element's six neighbors in three dimensions, plane by plane, with zeros around.
+/// A block computes a column of tiles.
 #[kernel]
 pub fn laplace(
     block: Block<16, 8>,
@@ -279,7 +281,8 @@ pub fn pipelined_matmul(
     });
 }
 
-/// The sum of the parts of a slice, for each position in a part, through four stages of elements of two bytes.
+/// The sum of the parts of a slice, for each position in a part, through four stages of elements of
+/// two bytes.
 #[kernel]
 pub fn pipelined_sums(
     block: Block<96>,
@@ -482,7 +485,8 @@ pub fn integers(
     ]);
 }
 
-/// Values that differ between threads: times that do not decrease, and a multiprocessor of the device.
+/// Values that differ between threads: times that do not decrease, and a multiprocessor of the
+/// device.
 #[kernel]
 pub fn clocks(t: Thread, mut y: PerThreadChunk<u64, 3>) {
     let before = t.global_time();
@@ -498,7 +502,8 @@ pub fn clocks(t: Thread, mut y: PerThreadChunk<u64, 3>) {
     }
 }
 
-/// Blocks and grids of three dimensions, with an element for each thread of the block in shared memory.
+/// Blocks and grids of three dimensions, with an element for each thread of the block in shared
+/// memory.
 #[kernel]
 pub fn three_dimensions(block: Block<4, 3, 2>, mut tile: Shared<[u32; 24]>, total: &[Atomic<u32>]) {
     let [x, y, z] = [block.index_x(), block.index_y(), block.index_z()];

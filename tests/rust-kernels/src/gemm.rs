@@ -4,10 +4,12 @@ use core::array;
 
 use curium_kernel::prelude::*;
 
-/// c = a * b, for matrices of bfloat16 in groups of eight adjacent columns, with sums in `f32`: c[r][n] = Σₖ a[r][k] · b[k][n].
+/// c = a * b, for matrices of bfloat16 in groups of eight adjacent columns, with sums in `f32`:
+/// c[r][n] = Σₖ a[r][k] · b[k][n].
 ///
-/// A block computes 128 × 128 elements, and each of its eight warps 64 × 32 of them with `mma.m16n8k16`. Two tiles of 32 values of k alternate:
-/// `cp.async` fills one while the warps multiply the other, whose rows are padded so that `ldmatrix` has no bank conflicts.
+/// A block computes 128 × 128 elements, and each of its eight warps 64 × 32 of them with
+/// `mma.m16n8k16`. Two tiles of 32 values of k alternate: `cp.async` fills one while the warps
+/// multiply the other, whose rows are padded so that `ldmatrix` has no bank conflicts.
 #[kernel]
 pub fn gemm_bf16(
     block: Block<256>,

@@ -4,10 +4,11 @@ use core::array;
 
 use curium_kernel::prelude::*;
 
-/// The loss of each row of logits, and its gradient: loss = ln Σ exp(x) - x[label], gradient = exp(x) / Σ exp(x) - (1 at the label).
+/// The loss of each row of logits, and its gradient: loss = ln Σ exp(x) - x[label], gradient =
+/// exp(x) / Σ exp(x) - (1 at the label).
 ///
-/// A block computes a row: the maximum and the sum in one pass (Milakov and Gimelshein, 2018), and the gradient in another. A row whose label is no
-/// column has no loss and no gradient.
+/// A block computes a row: the maximum and the sum in one pass (Milakov and Gimelshein, 2018), and
+/// the gradient in another. A row whose label is no column has no loss and no gradient.
 #[kernel]
 pub fn cross_entropy(
     block: Block<256>,
@@ -67,11 +68,12 @@ pub fn cross_entropy(
     });
 }
 
-/// The gradients of a layer normalization y = gain · n + bias with n = (x - mean) / σ, for the gradient g of y. With h = gain · g, each row has
-/// dx = (h - mean(h) - n · mean(h · n)) / σ.
+/// The gradients of a layer normalization y = gain · n + bias with n = (x - mean) / σ, for the
+/// gradient g of y. With h = gain · g, each row has dx = (h - mean(h) - n · mean(h · n)) / σ.
 ///
-/// Blocks process rows at distances of the grid. `gain_gradients` and `bias_gradients` have a row for each block, with the sums of g · n and of g over
-/// its rows; [`column_sums`](fn@column_sums) adds them. `statistics` are the mean and 1 / σ of each row. A row has at most 4096 columns.
+/// Blocks process rows at distances of the grid. `gain_gradients` and `bias_gradients` have a row
+/// for each block, with the sums of g · n and of g over its rows; [`column_sums`](fn@column_sums)
+/// adds them. `statistics` are the mean and 1 / σ of each row. A row has at most 4096 columns.
 #[kernel]
 pub fn layer_norm_backward(
     block: Block<256>,
@@ -187,7 +189,8 @@ fn dot(a: F32x4, b: F32x4, sum: f32) -> f32 {
     a.z.mul_add(b.z, a.w.mul_add(b.w, sum))
 }
 
-/// y[c] = Σᵣ x[r][c], for vectors of four columns. A block sums 32 vectors of columns, of every eighth row in each of its warps.
+/// y[c] = Σᵣ x[r][c], for vectors of four columns. A block sums 32 vectors of columns, of every
+/// eighth row in each of its warps.
 #[kernel]
 pub fn column_sums(
     block: Block<32, 8>,
@@ -245,7 +248,8 @@ pub fn embedding(
     }
 }
 
-/// table_gradient[ids[i]] += gradient[i], by rows, with atomic additions. A block adds a row; an id that is no row is left out.
+/// table_gradient[ids[i]] += gradient[i], by rows, with atomic additions. A block adds a row; an id
+/// that is no row is left out.
 #[kernel]
 pub fn embedding_backward(
     block: Block<256>,

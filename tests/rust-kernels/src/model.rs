@@ -157,7 +157,8 @@ pub fn reductions(
     });
 }
 
-/// A branch of the block on a sum of floats, with barriers inside. A sum that differs between threads would split the block.
+/// A branch of the block on a sum of floats, with barriers inside. A sum that differs between
+/// threads would split the block.
 #[kernel]
 pub fn branch_on_sum(
     block: Block<128>,
@@ -184,7 +185,8 @@ pub fn branch_on_sum(
     });
 }
 
-/// Barriers behind a function pointer and a trait object. The compiler must not duplicate them into the branches of threads.
+/// Barriers behind a function pointer and a trait object. The compiler must not duplicate them into
+/// the branches of threads.
 trait Step {
     fn run(&self, block: &Block<64>, tile: &mut Shared<[u32; 64]>);
 }
@@ -288,7 +290,8 @@ pub fn thread_returns(block: Block<64>, mut scratch: Scratch<u32>, mut y: PerBlo
     y.set(&block, block.sum(&value, &mut scratch));
 }
 
-/// One thread owns the only element. The others must not load it, even if they do not use the value.
+/// One thread owns the only element. The others must not load it, even if they do not use the
+/// value.
 #[kernel]
 pub fn single_owner(
     block: Block<64>,

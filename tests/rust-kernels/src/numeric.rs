@@ -7,9 +7,10 @@ use curium_kernel::prelude::*;
 
 /// The sum of all elements: Σ pairs + Σ rest.
 ///
-/// Each block sums parts of 1024 pairs at distances of the grid and stores its sum; the block that finishes last adds the sums of the blocks, in an
-/// order that does not depend on the order in which they finish. `finished` is zero before the launch and after it; `sums` has an
-/// element for each block.
+/// Each block sums parts of 1024 pairs at distances of the grid and stores its sum; the block that
+/// finishes last adds the sums of the blocks, in an order that does not depend on the order in
+/// which they finish. `finished` is zero before the launch and after it; `sums` has an element for
+/// each block.
 #[kernel]
 pub fn sum_f64(
     block: Block<256>,
@@ -79,9 +80,11 @@ const SUM_UP_TO_PART: u64 = 2 << 32;
 
 /// The sum of all elements before each: y[i] = Σ x[..i].
 ///
-/// A block scans a part of 4096 elements, in one launch (decoupled look-back: Merrill and Garland, 2016). It publishes the sum of the part
-/// in `states`, adds the sums of earlier parts up to one whose prefix is known, and publishes its own prefix. `states` has a zero for
-/// each part. Like the best kernels in CUDA C++ it relies on blocks that start in the order of their indices; otherwise it would hang.
+/// A block scans a part of 4096 elements, in one launch (decoupled look-back: Merrill and Garland,
+/// 2016). It publishes the sum of the part in `states`, adds the sums of earlier parts up to one
+/// whose prefix is known, and publishes its own prefix. `states` has a zero for each part. Like the
+/// best kernels in CUDA C++ it relies on blocks that start in the order of their indices; otherwise
+/// it would hang.
 #[kernel]
 pub fn prefix_sum(
     block: Block<256>,
@@ -104,7 +107,8 @@ pub fn prefix_sum(
         }),
     };
     sums.synced(&block, |sums| {
-        // The sums of the vectors of a round before each, in its warp. The order of rounds and warps is that of the elements.
+        // The sums of the vectors of a round before each, in its warp. The order of rounds and
+        // warps is that of the elements.
         let before_in_warp = block.warps_with(&vectors, |warp, vectors| {
             let index = warp.index();
             let inclusive: [Lanes<[u32; 2]>; 4] = array::from_fn(|r| {
@@ -224,14 +228,16 @@ fn look_back(warp: &Warp, states: &[Atomic<u64>], part: usize, sum: u32) -> u32 
     before
 }
 
-/// Returns the numbers of Philox4x32-10 for a vector: the counter is its index, and the key the seed.
+/// Returns the numbers of Philox4x32-10 for a vector: the counter is its index, and the key the
+/// seed.
 fn numbers(seed: u64, index: usize) -> [u32; 4] {
     let index = index as u64;
     let counter = [index as u32, (index >> 32) as u32, 0, 0];
     Philox::generate([seed as u32, (seed >> 32) as u32], counter)
 }
 
-/// Uniform random numbers from 0 to 1, without 1: multiples of 2⁻²⁴ by Philox4x32-10 (Salmon, Moraes, Dror and Shaw, 2011).
+/// Uniform random numbers from 0 to 1, without 1: multiples of 2⁻²⁴ by Philox4x32-10 (Salmon,
+/// Moraes, Dror and Shaw, 2011).
 #[kernel]
 pub fn random_uniform(t: Thread, seed: u64, mut y: PerThread<F32x4>) {
     for (i, y) in y.iter_mut(&t) {
@@ -240,7 +246,8 @@ pub fn random_uniform(t: Thread, seed: u64, mut y: PerThread<F32x4>) {
     }
 }
 
-/// Random numbers of the normal distribution: √(-2 ln u) · (cos 2πv, sin 2πv), for two uniform numbers u > 0 and v (Box and Muller, 1958).
+/// Random numbers of the normal distribution: √(-2 ln u) · (cos 2πv, sin 2πv), for two uniform
+/// numbers u > 0 and v (Box and Muller, 1958).
 #[kernel]
 pub fn random_normal(t: Thread, seed: u64, mut y: PerThread<F32x4>) {
     for (i, y) in y.iter_mut(&t) {
@@ -260,7 +267,8 @@ fn box_muller(a: u32, b: u32) -> F32x2 {
 
 /// c = a * b, for many matrices of 16 × 16 elements, stored one after another.
 ///
-/// Each warp multiplies a pair of matrices in shared memory. A lane computes four columns of two rows: Σₖ a[r][k] · b[k][c].
+/// Each warp multiplies a pair of matrices in shared memory. A lane computes four columns of two
+/// rows: Σₖ a[r][k] · b[k][c].
 #[kernel]
 pub fn small_matmul(
     block: Block<256>,

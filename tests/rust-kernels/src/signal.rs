@@ -7,10 +7,11 @@ use curium_kernel::prelude::*;
 /// The rows of outputs of a thread of [`convolution`](fn@convolution).
 const ROWS: usize = 16;
 
-/// y = x convolved with a filter of 5 × 5 elements: y[r][c] = Σᵢⱼ filter[i][j] · x[r + i - 2][c + j - 2], where elements outside of x are zero.
+/// y = x convolved with a filter of 5 × 5 elements: y[r][c] = Σᵢⱼ filter[i][j] ·
+/// x[r + i - 2][c + j - 2], where elements outside of x are zero.
 ///
-/// A block computes 16 × 128 elements from a tile with its halo in shared memory. A thread computes a column, and reads each row of the
-/// tile once.
+/// A block computes 16 × 128 elements from a tile with its halo in shared memory. A thread computes
+/// a column, and reads each row of the tile once.
 #[kernel]
 pub fn convolution(
     block: Block<128>,
@@ -49,11 +50,13 @@ pub fn convolution(
 /// The number of columns of [`fft_rows`](fn@fft_rows).
 pub const FFT_COLUMNS: usize = 1024;
 
-/// The discrete Fourier transform of each row of 1024 complex numbers: y[k] = Σₙ x[n] · exp(-2πi · k · n / 1024).
+/// The discrete Fourier transform of each row of 1024 complex numbers: y[k] = Σₙ x[n] · exp(-2πi ·
+/// k · n / 1024).
 ///
-/// A block transforms a row in five steps of radix 4 (Stockham's order), in registers; between two steps each thread writes the elements that it
-/// owns to shared memory and reads those of others. The tile is padded, so that no access has bank conflicts. `roots[n]` is
-/// exp(-2πi · n / 1024), for n < 256.
+/// A block transforms a row in five steps of radix 4 (Stockham's order), in registers; between two
+/// steps each thread writes the elements that it owns to shared memory and reads those of others.
+/// The tile is padded, so that no access has bank conflicts. `roots[n]` is exp(-2πi · n / 1024),
+/// for n < 256.
 #[kernel]
 pub fn fft_rows(
     block: Block<256>,
@@ -134,8 +137,8 @@ fn butterfly(v: [F32x2; 4]) -> [F32x2; 4] {
     ]
 }
 
-/// y = x transposed, of complex numbers, by tiles of 32 × 32 elements in shared memory with padded rows: the second step of a transform in two
-/// dimensions.
+/// y = x transposed, of complex numbers, by tiles of 32 × 32 elements in shared memory with padded
+/// rows: the second step of a transform in two dimensions.
 #[kernel]
 pub fn transpose_complex(
     block: Block<32, 8>,

@@ -10,10 +10,11 @@ pub const RADIX_PART: usize = 4096;
 /// The number of values of a digit.
 pub const RADIX: usize = 256;
 
-/// The first step of a pass of a radix sort by eight bits from `shift` on: the number of keys of each part of 4096 with each digit.
+/// The first step of a pass of a radix sort by eight bits from `shift` on: the number of keys of
+/// each part of 4096 with each digit.
 ///
-/// `counts` has an element for each digit and part, with the parts of a digit next to each other. Their exclusive prefix sums are the
-/// positions for [`radix_scatter`](fn@radix_scatter).
+/// `counts` has an element for each digit and part, with the parts of a digit next to each other.
+/// Their exclusive prefix sums are the positions for [`radix_scatter`](fn@radix_scatter).
 #[kernel]
 pub fn radix_count(
     block: Block<256>,
@@ -59,12 +60,14 @@ fn digit(key: u32, shift: u32) -> usize {
     (key >> (shift & 31)) as usize % RADIX
 }
 
-/// The second step of a pass of a radix sort: moves each key to its position, in the order of digits and, within a digit, of the input.
+/// The second step of a pass of a radix sort: moves each key to its position, in the order of
+/// digits and, within a digit, of the input.
 ///
-/// A warp ranks 512 adjacent keys in 16 rounds: the lanes with the same digit find each other by eight votes, and the first of them advances
-/// the warp's counter of the digit. The block then sorts its part in shared memory, so that keys with one digit are written together.
-/// `positions` are the exclusive prefix sums of the counts of [`radix_count`](fn@radix_count). Positions are data, so the compiler
-/// cannot see that they differ: the output is atomic, with relaxed stores.
+/// A warp ranks 512 adjacent keys in 16 rounds: the lanes with the same digit find each other by
+/// eight votes, and the first of them advances the warp's counter of the digit. The block then
+/// sorts its part in shared memory, so that keys with one digit are written together. `positions`
+/// are the exclusive prefix sums of the counts of [`radix_count`](fn@radix_count). Positions are
+/// data, so the compiler cannot see that they differ: the output is atomic, with relaxed stores.
 #[kernel]
 pub fn radix_scatter(
     block: Block<256>,
@@ -110,7 +113,8 @@ pub fn radix_scatter(
             })
         })
         .into_registers();
-    // Each thread sums the counters of a digit. A counter becomes the position of the warp's first key with the digit, in the part.
+    // Each thread sums the counters of a digit. A counter becomes the position of the warp's first
+    // key with the digit, in the part.
     let totals = block.threads_with(&mut counters, |_, counters| {
         let mut total = 0;
         let mut counters = counters.into_iter();
@@ -166,7 +170,8 @@ pub fn radix_scatter(
     );
 }
 
-/// Returns the rank of each lane's digit among the equal digits of the warp, after those that `counters` has counted, and counts them.
+/// Returns the rank of each lane's digit among the equal digits of the warp, after those that
+/// `counters` has counted, and counts them.
 fn rank(
     warp: &Warp,
     digits: &Lanes<usize>,
@@ -198,11 +203,13 @@ fn rank(
 /// The number of elements that [`top_k`](fn@top_k) selects.
 pub const TOP: usize = 32;
 
-/// The 32 largest numbers of each row and their columns, in descending order; of equal numbers, those of lower columns.
+/// The 32 largest numbers of each row and their columns, in descending order; of equal numbers,
+/// those of lower columns.
 ///
-/// A warp selects from a row (after WarpSelect: Johnson, Douze and Jégou, 2017). It holds the 32 largest so far, one in each lane. Numbers that are
-/// larger than the least of them wait in shared memory; when there are 32, the warp sorts them and merges both lists. Missing
-/// numbers of a short row are `f32::NEG_INFINITY` in the column `u32::MAX`.
+/// A warp selects from a row (after WarpSelect: Johnson, Douze and Jégou, 2017). It holds the 32
+/// largest so far, one in each lane. Numbers that are larger than the least of them wait in shared
+/// memory; when there are 32, the warp sorts them and merges both lists. Missing numbers of a short
+/// row are `f32::NEG_INFINITY` in the column `u32::MAX`.
 #[kernel]
 pub fn top_k(
     block: Block<256>,
@@ -340,7 +347,8 @@ fn merge(warp: &Warp, sorted: &Lanes<u64>, batch: &Lanes<u64>) -> Lanes<u64> {
         }
         size *= 2;
     }
-    // The larger of each pair is one of the 32 largest. The result falls and rises, so five steps sort it.
+    // The larger of each pair is one of the 32 largest. The result falls and rises, so five steps
+    // sort it.
     let mut result = warp.lanes_with((sorted, &batch), |_, (a, b)| *a.max(b));
     let mut stride = 16;
     while stride > 0 {
@@ -350,7 +358,8 @@ fn merge(warp: &Warp, sorted: &Lanes<u64>, batch: &Lanes<u64>) -> Lanes<u64> {
     result
 }
 
-/// Orders each pair of lanes at a distance of `stride`: descending if the condition holds for the lower lane.
+/// Orders each pair of lanes at a distance of `stride`: descending if the condition holds for the
+/// lower lane.
 fn exchange(
     warp: &Warp,
     entries: &Lanes<u64>,

@@ -224,7 +224,8 @@ pub fn empty_memory(
     y.set(&block, (shared + own + input) as u32);
 }
 
-/// References of empty slices are not null: 1 if the slice is there, also behind a pointer that is null for `None`.
+/// References of empty slices are not null: 1 if the slice is there, also behind a pointer that is
+/// null for `None`.
 #[kernel]
 pub fn empty_slices(t: Thread, x: &[u32], mut y: PerThread<u32>) {
     if let Some(y) = y.get(&t) {
@@ -346,8 +347,8 @@ pub fn end_of_recursion(block: Block<64>, mut tile: Shared<[u32; 64]>, mut y: Pe
 /// The text of a constant looks like LLVM IR.
 pub const TEXT: &str = "@curium.kernel.x \"; !dbg !1 } { \\22 \n%s%n c\"x\" ä\0 define nsz ";
 
-/// Texts and names that the compiler of kernels must not take for IR, tables of texts and functions, and values that the compiler does not
-/// know.
+/// Texts and names that the compiler of kernels must not take for IR, tables of texts and
+/// functions, and values that the compiler does not know.
 #[kernel]
 pub fn texts(t: Thread, mut y: PerThread<u32>) {
     static TEXTS: [&str; 2] = [TEXT, "\u{7f}\"@\""];

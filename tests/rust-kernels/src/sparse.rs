@@ -2,7 +2,8 @@
 
 use curium_kernel::prelude::*;
 
-/// y = a * x, for a sparse matrix by rows (CSR): y[r] = Σᵢ values[i] · x[columns[i]], for i from row_starts[r] to row_starts[r + 1].
+/// y = a * x, for a sparse matrix by rows (CSR): y[r] = Σᵢ values[i] · x[columns[i]], for i from
+/// row_starts[r] to row_starts[r + 1].
 ///
 /// Each warp computes an element of y (Bell and Garland, 2009).
 #[kernel]

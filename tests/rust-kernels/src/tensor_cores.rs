@@ -6,7 +6,8 @@ use curium_kernel::prelude::*;
 /// The number of pairs of bfloat16 in a row of 64 dimensions.
 const PAIRS: usize = 32;
 
-/// out = softmax(scale * q * kᵀ) * v, for 64 dimensions in pairs of bfloat16. Each warp computes 16 rows.
+/// out = softmax(scale * q * kᵀ) * v, for 64 dimensions in pairs of bfloat16. Each warp computes 16
+/// rows.
 #[kernel]
 pub fn attention(
     block: Block<128>,

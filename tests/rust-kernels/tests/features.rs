@@ -15,7 +15,8 @@ use curium_test_kernels::features::{FUNCTIONS, WIDE_FUNCTIONS, all_functions, wi
 
 use crate::common::on_device;
 
-/// The functions compute on the device what they compute on the host, up to the errors of approximate instructions.
+/// The functions compute on the device what they compute on the host, up to the errors of
+/// approximate instructions.
 #[test]
 fn functions_on_the_device() -> Result<()> {
     let mut x: Vec<f32> = (-60..60_i16).map(|i| f32::from(i) * 0.173).collect();

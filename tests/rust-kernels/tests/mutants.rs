@@ -1,5 +1,5 @@
-//! Barriers, fences, waits, masks, lanes and atomic operations are necessary: without one of them, the simulator reports an error, or a
-//! test has another result.
+//! Barriers, fences, waits, masks, lanes and atomic operations are necessary: without one of them,
+//! the simulator reports an error, or a test has another result.
 
 use curium_test_mutants::{Equivalence, Suite, lane, removed, weakened};
 

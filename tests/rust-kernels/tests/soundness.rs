@@ -10,7 +10,8 @@ use curium_test_kernels::soundness::{OPERATIONS, Packed, TEXT, operations};
 
 use crate::common::on_device;
 
-/// The device computes what the host computes: casts, wide integers, floating-point numbers, slices and texts.
+/// The device computes what the host computes: casts, wide integers, floating-point numbers, slices
+/// and texts.
 #[test]
 fn operations_match_the_host() -> Result<()> {
     let special = [

@@ -1,4 +1,5 @@
-//! The kernels of the book: each is quoted from code that is compiled for the device and run on the simulator.
+//! The kernels of the book: each is quoted from code that is compiled for the device and run on the
+//! simulator.
 
 use curium_tests::TestResult;
 use std::fs;
@@ -48,7 +49,8 @@ fn trimmed(text: &str) -> Vec<&str> {
     lines.collect()
 }
 
-/// Returns the parts of a block of code between empty lines at the outermost level, without lines that readers do not see.
+/// Returns the parts of a block of code between empty lines at the outermost level, without lines
+/// that readers do not see.
 fn items(code: &str) -> TestResult<Vec<String>> {
     let mut items = vec![String::new()];
     for line in code.lines() {

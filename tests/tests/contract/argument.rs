@@ -1,4 +1,5 @@
-//! [`Argument`](curium_driver::Argument): `bool`, 16-bit numbers, optional pointers, and argument lists.
+//! [`Argument`](curium_driver::Argument): `bool`, 16-bit numbers, optional pointers, and argument
+//! lists.
 
 use curium_driver::{
     ArgumentList, CudaVersion, DevicePointer, Error, Function, Kernel, LaunchConfig, Library,

@@ -172,8 +172,8 @@ fn batch_copies_array_regions() -> TestResult {
     on_driver(batch_with_arrays)
 }
 
-/// Copies a region of an array to linear memory and pitched rows to another array, in one batch that waits for another
-/// stream.
+/// Copies a region of an array to linear memory and pitched rows to another array, in one batch
+/// that waits for another stream.
 fn batch_with_arrays(test: &TestDriver) -> TestResult {
     let stream = test.stream();
     let other = test.stream();

@@ -1,11 +1,11 @@
-//! Error codes and effects that the driver's documentation does not specify, observed on an H100 and an H200 with direct calls. The
-//! simulator must match them.
+//! Error codes and effects that the driver's documentation does not specify, observed on an H100
+//! and an H200 with direct calls. The simulator must match them.
 
 /// The code that a driver call returned.
 macro_rules! returned {
     ($driver:expr, $function:ident($($argument:expr),* $(,)?)) => {
-        // SAFETY: output pointers are valid; handles and addresses are live, or such that the driver reports that they
-        // are not.
+        // SAFETY: output pointers are valid; handles and addresses are live, or such that the
+        // driver reports that they are not.
         crate::behavior::code(unsafe { curium_driver::call!($driver, $function($($argument),*)) })
     };
 }

@@ -1,4 +1,5 @@
-//! cuBLAS: on the simulator with the library for simulated devices, and with `CURIUM_TEST_DRIVER=cuda` with this machine's.
+//! cuBLAS: on the simulator with the library for simulated devices, and with
+//! `CURIUM_TEST_DRIVER=cuda` with this machine's.
 #![cfg(not(miri))]
 
 mod alignment;

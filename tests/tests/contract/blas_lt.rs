@@ -1,4 +1,5 @@
-//! cuBLASLt: on the simulator with the library for simulated devices, and with `CURIUM_TEST_DRIVER=cuda` with this machine's.
+//! cuBLASLt: on the simulator with the library for simulated devices, and with
+//! `CURIUM_TEST_DRIVER=cuda` with this machine's.
 #![cfg(not(miri))]
 
 mod batch;

@@ -42,7 +42,8 @@ fn buffer(test: &TestDriver) -> TestResult<(BorrowedBuffer<u32, Owner>, Arc<Atom
         _mapping: mapping,
         has_ended: Arc::clone(&has_ended),
     };
-    // SAFETY: the mapping has this many bytes, is accessible to the device, and is not used elsewhere.
+    // SAFETY: the mapping has this many bytes, is accessible to the device, and is not used
+    // elsewhere.
     let buffer = unsafe { BorrowedBuffer::new(&test.stream(), pointer, LEN, owner) };
     Ok((buffer?, has_ended))
 }
@@ -192,7 +193,8 @@ pub(crate) mod operations {
     fn foreign(fixture: &Fixture) -> Result<BorrowedBuffer<u32, Mapping>> {
         let mapping = map(fixture)?;
         mapping.set_access(&fixture.device, MemoryAccess::ReadWrite)?;
-        // SAFETY: the mapping has this many words, is accessible to the device, and is not used elsewhere.
+        // SAFETY: the mapping has this many words, is accessible to the device, and is not used
+        // elsewhere.
         let mut buffer = unsafe {
             BorrowedBuffer::new(&fixture.stream, mapping.as_pointer().cast(), LEN, mapping)
         }?;

@@ -47,7 +47,8 @@ fn source_may_change_after_an_upload(test: &TestDriver) -> TestResult {
     Ok(())
 }
 
-/// The caller may also change a source in pinned memory, which the device could read after the upload has returned.
+/// The caller may also change a source in pinned memory, which the device could read after the
+/// upload has returned.
 #[driver_test]
 fn pinned_source_may_change_after_an_upload(test: &TestDriver) -> TestResult {
     let stream = test.stream();
@@ -116,7 +117,8 @@ fn copies_of_any_length_are_complete(test: &TestDriver) -> TestResult {
     Ok(())
 }
 
-/// Bytes in a bounce buffer are reused only when their copy has completed: the host waits if all are in use.
+/// Bytes in a bounce buffer are reused only when their copy has completed: the host waits if all
+/// are in use.
 #[driver_test]
 fn full_buffer_waits_for_its_oldest_copies(test: &TestDriver) -> TestResult {
     let stream = test.stream();
@@ -143,7 +145,8 @@ fn full_buffer_waits_for_its_oldest_copies(test: &TestDriver) -> TestResult {
     Ok(())
 }
 
-/// A full buffer waits for the event of its oldest copies only. The driver's own copy would wait for the whole stream.
+/// A full buffer waits for the event of its oldest copies only. The driver's own copy would wait
+/// for the whole stream.
 #[simulator_test]
 fn full_buffer_waits_for_no_stream(test: &TestDriver, simulator: &Simulator) -> TestResult {
     let stream = test.stream();
@@ -273,7 +276,8 @@ fn stream_ends_before_its_uploads(test: &TestDriver) -> TestResult {
     Ok(())
 }
 
-/// A stream ends while its upload is blocked: the next stream does not overwrite the bytes of the upload.
+/// A stream ends while its upload is blocked: the next stream does not overwrite the bytes of the
+/// upload.
 #[driver_test]
 fn pending_upload_of_an_ended_stream_keeps_its_bytes(test: &TestDriver) -> TestResult {
     let context = test.context();
@@ -298,7 +302,8 @@ fn pending_upload_of_an_ended_stream_keeps_its_bytes(test: &TestDriver) -> TestR
     Ok(())
 }
 
-/// A stream ends while its bounce buffer is full of blocked uploads: the next stream does not wait for them.
+/// A stream ends while its bounce buffer is full of blocked uploads: the next stream does not wait
+/// for them.
 #[driver_test]
 fn full_buffer_of_an_ended_stream_is_not_taken(test: &TestDriver) -> TestResult {
     /// The number of copies that fill a buffer of 512 KiB.
@@ -338,7 +343,8 @@ fn full_buffer_of_an_ended_stream_is_not_taken(test: &TestDriver) -> TestResult 
     Ok(())
 }
 
-/// An event covers the last upload of a stream that ends, so that its buffer serves a later stream once it has completed.
+/// An event covers the last upload of a stream that ends, so that its buffer serves a later stream
+/// once it has completed.
 #[driver_test]
 fn completed_upload_of_an_ended_stream_frees_bytes(test: &TestDriver) -> TestResult {
     let context = test.context();

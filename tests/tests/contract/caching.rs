@@ -299,8 +299,8 @@ fn statistics_while_threads_end_count_no_block_twice(test: &TestDriver) -> TestR
             is_over.store(true, Ordering::Relaxed);
         });
         while !is_over.load(Ordering::Relaxed) {
-            // Constant polling would keep the other threads from the lock; a thread returns its blocks when it
-            // ends.
+            // Constant polling would keep the other threads from the lock; a thread returns its
+            // blocks when it ends.
             std::thread::sleep(Duration::from_micros(20));
             let statistics = resource.statistics();
             assert!(
@@ -655,7 +655,8 @@ pub(crate) mod operations {
     inventory::submit! { Operations::Solitary(SOLITARY) }
 
     fn caching(fixture: &Fixture) -> Result<CachingResource> {
-        // Segments of exactly the required size: the cache retries with that size after a larger one fails.
+        // Segments of exactly the required size: the cache retries with that size after a larger
+        // one fails.
         let options = CachingOptions::new().with_cache(true).with_segment_bytes(1);
         CachingResource::with_options(&fixture.context, &options)
     }

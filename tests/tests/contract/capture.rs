@@ -1,4 +1,5 @@
-//! Stream capture through the driver's functions: captured nodes, joined streams, and invalidated captures.
+//! Stream capture through the driver's functions: captured nodes, joined streams, and invalidated
+//! captures.
 
 mod calls;
 mod rules;
@@ -54,7 +55,8 @@ fn captured(stream: &Stream, work: impl FnOnce() -> TestResult) -> TestResult<CU
 fn instantiated(stream: &Stream, graph: CUgraph) -> TestResult<CUgraphExec> {
     let mut executable = ptr::null_mut();
     let instantiate = || {
-        // SAFETY: the graph is live, the address is valid for writes of an executable graph handle, and the context is current.
+        // SAFETY: the graph is live, the address is valid for writes of an executable graph handle,
+        // and the context is current.
         unsafe {
             call!(
                 stream.driver(),

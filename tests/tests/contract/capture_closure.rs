@@ -1,5 +1,5 @@
-//! Operations within the closure of a capture: a thread may enqueue work on the scope or its forks, and nothing that
-//! the graph would miss.
+//! Operations within the closure of a capture: a thread may enqueue work on the scope or its forks,
+//! and nothing that the graph would miss.
 
 mod twins;
 
@@ -35,7 +35,8 @@ fn double(test: &TestDriver) -> TestResult<Double> {
 }
 
 fn launch(kernel: &Double, stream: &Stream, buffer: &mut DeviceBuffer<f32>) -> Result<(), Error> {
-    // SAFETY: the kernel writes only elements below the length argument, which is the length of the buffer.
+    // SAFETY: the kernel writes only elements below the length argument, which is the length of the
+    // buffer.
     unsafe {
         kernel.launch(
             stream,
@@ -316,8 +317,8 @@ fn closure_has_any_error_type() -> TestResult {
     Ok(())
 }
 
-/// Functions that enqueue work or wait on the host, by prefix. A deallocation may free in stream order and wait for a
-/// stream.
+/// Functions that enqueue work or wait on the host, by prefix. A deallocation may free in stream
+/// order and wait for a stream.
 #[cfg(not(miri))]
 const ENQUEUING: &[&str] = &[
     "cuMemcpy",
@@ -345,7 +346,8 @@ const ENQUEUING: &[&str] = &[
     "cuWaitExternal",
 ];
 
-/// Returns the enqueuing or waiting functions that this thread called outside of captures nested in the current one.
+/// Returns the enqueuing or waiting functions that this thread called outside of captures nested in
+/// the current one.
 #[cfg(not(miri))]
 fn enqueued_by<T>(operation: impl FnOnce() -> T) -> (T, Vec<&'static str>) {
     use parking_lot::Mutex;
@@ -375,7 +377,8 @@ fn enqueued_by<T>(operation: impl FnOnce() -> T) -> (T, Vec<&'static str>) {
 
 /// No operation enqueues work that the graph would miss.
 ///
-/// No operation on a stream outside the capture enqueues work, and the errors of those on a buffer name the alternative.
+/// No operation on a stream outside the capture enqueues work, and the errors of those on a buffer
+/// name the alternative.
 #[test]
 #[cfg(not(miri))]
 fn graph_holds_every_operation() {

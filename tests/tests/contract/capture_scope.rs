@@ -20,7 +20,8 @@ type Fill = SafeKernel<(&'static mut [u32], u32, u32)>;
 fn fill(test: &TestDriver) -> TestResult<Fill> {
     let library = Library::from_ptx(test.driver(), kernels::FILL)?;
     let kernel = library.kernel("fill")?;
-    // SAFETY: the kernel writes only elements below the length argument, which is the length of the buffer.
+    // SAFETY: the kernel writes only elements below the length argument, which is the length of the
+    // buffer.
     unsafe { Ok(kernel.declare_safe()) }
 }
 

@@ -1,4 +1,5 @@
-//! Reports of the simulator about faulty kernels: the kernel, the thread, the address, and the nearby allocations.
+//! Reports of the simulator about faulty kernels: the kernel, the thread, the address, and the
+//! nearby allocations.
 #![cfg(not(miri))]
 
 use curium_driver::{
@@ -10,7 +11,8 @@ use curium_tests::{
     TestDriver, TestResult, kernels, looks_for_races, on_simulator, simulator_test, skip, uses_cuda,
 };
 
-/// Two warps that exchange words through shared memory, with `BARRIER` replaced by the code in between.
+/// Two warps that exchange words through shared memory, with `BARRIER` replaced by the code in
+/// between.
 pub(crate) const EXCHANGE: &str = ".version 8.0
 .target sm_75
 .address_size 64
@@ -93,7 +95,8 @@ fn write_past_an_allocation_is_located(test: &TestDriver, simulator: &Simulator)
     Ok(())
 }
 
-/// The error of the call that returns a kernel's failure carries the report. No hint recommends the simulator there.
+/// The error of the call that returns a kernel's failure carries the report. No hint recommends the
+/// simulator there.
 #[simulator_test(checking())]
 fn error_carries_the_report(test: &TestDriver, simulator: &Simulator) -> TestResult {
     let stream = test.stream();
@@ -271,7 +274,8 @@ fn unordered_streams(order: impl Fn(&Stream, &Stream) -> TestResult) -> TestResu
         let write = library.kernel::<(DevicePointer<u32>, u64, u32)>("write_at")?;
         let read = library.kernel::<(DevicePointer<u32>, u64, &mut [u32])>("read_at")?;
         let pointer = DevicePointer::from_raw(buffer.as_pointer().as_raw());
-        // SAFETY: the kernel writes within the buffer, which outlives the test's last synchronization.
+        // SAFETY: the kernel writes within the buffer, which outlives the test's last
+        // synchronization.
         unsafe { write.launch(&writer, LaunchConfig::new(1, 1), (pointer, 5, 7)) }?;
         order(&writer, &reader)?;
         // SAFETY: the kernel reads within the buffer; the simulator detects the race.
@@ -354,8 +358,8 @@ fn body(body: &str) -> String {
     )
 }
 
-/// Launches a kernel with this body on `blocks` blocks of 64 threads. Returns whether it succeeded, and the severities
-/// of the reports.
+/// Launches a kernel with this body on `blocks` blocks of 64 threads. Returns whether it succeeded,
+/// and the severities of the reports.
 fn severities(seed: u64, blocks: u32, text: &str) -> TestResult<(bool, Vec<Severity>)> {
     let mut actual = (true, Vec::new());
     on_simulator(
@@ -389,7 +393,8 @@ fn severities(seed: u64, blocks: u32, text: &str) -> TestResult<(bool, Vec<Sever
     Ok(actual)
 }
 
-/// Launches a kernel with this body on one block of 64 threads, and returns the report that fails it.
+/// Launches a kernel with this body on one block of 64 threads, and returns the report that fails
+/// it.
 fn failure(text: &str) -> TestResult<Option<Report>> {
     let mut reports = Vec::new();
     on_simulator(checking(), |test, simulator| -> TestResult {
@@ -454,7 +459,8 @@ fn early_return_is_accepted() -> TestResult {
     Ok(())
 }
 
-/// Threads of one warp add to a word without an atomic operation, and exchange words without synchronization.
+/// Threads of one warp add to a word without an atomic operation, and exchange words without
+/// synchronization.
 #[test]
 fn races_within_a_warp() -> TestResult {
     if uses_cuda() {
@@ -483,7 +489,8 @@ fn races_within_a_warp() -> TestResult {
     Ok(())
 }
 
-/// Threads of one warp that store the same value, or to volatile memory, and a member that never arrives.
+/// Threads of one warp that store the same value, or to volatile memory, and a member that never
+/// arrives.
 #[test]
 fn stuck_warps_fail() -> TestResult {
     if uses_cuda() {
@@ -507,7 +514,8 @@ fn stuck_warps_fail() -> TestResult {
     Ok(())
 }
 
-/// Each of two blocks stores a word of its own, and the last one to increment a counter loads the word of the other.
+/// Each of two blocks stores a word of its own, and the last one to increment a counter loads the
+/// word of the other.
 const LAST_BLOCK_LOADS: &str = "setp.ne.u32 %p, %thread, 0;
     @%p bra END;
     mad.wide.u32 %own, %block, 4, %out;

@@ -212,7 +212,8 @@ fn timeout_of_an_event_names_the_event(test: &TestDriver) -> TestResult {
 
 #[driver_test]
 fn timeout_of_a_join_names_the_missing_points(test: &TestDriver) -> TestResult {
-    // Host functions of different streams may run one after another: the first gate is open when the others close.
+    // Host functions of different streams may run one after another: the first gate is open when
+    // the others close.
     let first = test.stream();
     let reached = Event::new(&test.context(), EventFlags::DISABLE_TIMING)?;
     let gate = Gate::on(&first);
@@ -354,7 +355,8 @@ fn wakes_are_few_with_a_history(test: &TestDriver) -> TestResult {
             thread::yield_now();
         }
         let wakes = counter.0.load(Ordering::Relaxed);
-        // A poll that coincides with the early wake-up registers the task as if it had not been woken.
+        // A poll that coincides with the early wake-up registers the task as if it had not been
+        // woken.
         assert!(wakes <= 10, "{wakes} wake-ups");
         let wakes = unused.0.load(Ordering::Relaxed);
         assert!(wakes <= 1, "{wakes} wake-ups of a dropped future");
@@ -435,7 +437,8 @@ fn spin_limits_of_events_do_not_change_the_result(test: &TestDriver) -> TestResu
     Ok(())
 }
 
-/// A poll may spin until an event completes; then no other thread is involved, and the task is not woken.
+/// A poll may spin until an event completes; then no other thread is involved, and the task is not
+/// woken.
 #[driver_test]
 fn poll_of_an_event_spins_up_to_its_limit(test: &TestDriver) -> TestResult {
     let stream = test.stream();
@@ -480,7 +483,8 @@ fn event_wakes_are_few_with_a_history(test: &TestDriver) -> TestResult {
     Ok(())
 }
 
-/// Futures of many events, some dropped at each stage, resolve in the order in which their streams reach them.
+/// Futures of many events, some dropped at each stage, resolve in the order in which their streams
+/// reach them.
 #[driver_test]
 fn many_events_resolve_and_cancel(test: &TestDriver) -> TestResult {
     const COUNT: usize = if cfg!(miri) { 8 } else { 200 };
@@ -506,7 +510,8 @@ fn many_events_resolve_and_cancel(test: &TestDriver) -> TestResult {
     Ok(())
 }
 
-/// The background thread queries an event rarely during a long wait, and more rarely if the previous wait took as long.
+/// The background thread queries an event rarely during a long wait, and more rarely if the
+/// previous wait took as long.
 #[cfg(not(miri))]
 #[simulator_test]
 fn idle_event_wait_makes_few_queries(test: &TestDriver, simulator: &Simulator) -> TestResult {
@@ -564,7 +569,8 @@ fn lost_device_resolves_futures_of_events(test: &TestDriver, simulator: &Simulat
     Ok(())
 }
 
-/// The first wait in a context registers memory, which other code's capture on another thread would forbid.
+/// The first wait in a context registers memory, which other code's capture on another thread would
+/// forbid.
 #[driver_test]
 fn first_wait_spares_captures_of_other_threads(test: &TestDriver) -> TestResult {
     let context = test.context();
@@ -586,7 +592,8 @@ fn first_wait_spares_captures_of_other_threads(test: &TestDriver) -> TestResult 
     Ok(())
 }
 
-/// A context whose device is lost resolves every future to its error, however long the waits of its streams are.
+/// A context whose device is lost resolves every future to its error, however long the waits of its
+/// streams are.
 #[simulator_test(Config::new())]
 fn lost_device_resolves_every_future(test: &TestDriver, simulator: &Simulator) -> TestResult {
     test.may_leak();

@@ -119,7 +119,8 @@ fn scope_restores_the_stack_when_it_panics(test: &TestDriver) -> TestResult {
 fn scope_pops_the_contexts_that_other_code_pushed(test: &TestDriver) -> TestResult {
     let (first, second) = contexts(test)?;
     first.push()?;
-    // The same context is already current, and the context pushed within the scope is popped at its end.
+    // The same context is already current, and the context pushed within the scope is popped at its
+    // end.
     // SAFETY: the context is live.
     first.scoped(|| unsafe { call!(test.driver(), cuCtxSetCurrent(second.as_raw())) })??;
     assert_eq!(current(test)?, first.as_raw());

@@ -370,7 +370,8 @@ fn grid_with_options(test: &TestDriver) {
 #[driver_test]
 fn box_is_copied_from_the_host_on_the_device_and_back(test: &TestDriver) -> TestResult {
     let stream = test.stream();
-    // 3 layers of 4 rows of 5 elements, from which a box of 2 layers of 2 rows of 3 elements is copied.
+    // 3 layers of 4 rows of 5 elements, from which a box of 2 layers of 2 rows of 3 elements is
+    // copied.
     let whole = Extent::new_3d(5, 4, 3);
     let inner = Extent::new_3d(3, 2, 2);
     let numbers: Vec<u16> = (0..60).collect();
@@ -397,7 +398,8 @@ fn box_is_copied_from_the_host_on_the_device_and_back(test: &TestDriver) -> Test
     Ok(())
 }
 
-/// Slices have the elements of a grid without its padding, in the order of layers, rows and columns.
+/// Slices have the elements of a grid without its padding, in the order of layers, rows and
+/// columns.
 #[driver_test]
 fn grid_is_copied_from_and_to_slices(test: &TestDriver) -> TestResult {
     let stream = test.stream();

@@ -1,5 +1,6 @@
-//! Every public function of the crates that wrap the driver, and that may call it, is registered as an
-//! operation by a contract test file, so that the tests over all operations include it. Exemptions are listed here.
+//! Every public function of the crates that wrap the driver, and that may call it, is registered as
+//! an operation by a contract test file, so that the tests over all operations include it.
+//! Exemptions are listed here.
 #![cfg(not(miri))]
 
 mod interface;
@@ -276,7 +277,8 @@ const EXEMPT: &[Exemption] = &[
     },
 ];
 
-/// Returns the names of all operations, without the suffix that distinguishes variants of one function.
+/// Returns the names of all operations, without the suffix that distinguishes variants of one
+/// function.
 fn operations() -> BTreeSet<&'static str> {
     let all = operations::all().into_iter().chain(operations::solitary());
     all.flat_map(|(name, _)| name.split(',').next().unwrap_or(name).split(" and "))
@@ -290,7 +292,8 @@ fn interface() -> Interface {
     Interface::from_crates(&folders.each_ref().map(PathBuf::as_path))
 }
 
-/// Returns `true` if the result type of `name` is its only reason, and its name marks a check of arguments.
+/// Returns `true` if the result type of `name` is its only reason, and its name marks a check of
+/// arguments.
 fn is_check(name: &str, reason: &str) -> bool {
     reason == FALLIBLE
         && name

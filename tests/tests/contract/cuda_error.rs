@@ -31,7 +31,8 @@ fn run_out_of_memory(simulator: &Simulator, function: Function) {
     );
 }
 
-/// Asserts the answers of an error that the driver's out-of-memory error of `function` caused, also behind `anyhow`.
+/// Asserts the answers of an error that the driver's out-of-memory error of `function` caused, also
+/// behind `anyhow`.
 #[track_caller]
 fn assert_out_of_memory<E: CudaError + Send + Sync + 'static>(error: E, function: Function) {
     assert!(error.is_out_of_memory(), "{error}");

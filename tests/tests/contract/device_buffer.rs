@@ -419,7 +419,8 @@ pub(crate) mod operations {
             |fixture| {
                 let buffer = DeviceBuffer::<u32>::zeroed(&fixture.stream, LEN)?;
                 let (pointer, resource) = buffer.into_raw()?;
-                // SAFETY: the memory was allocated from this resource with this length, and has no other owner.
+                // SAFETY: the memory was allocated from this resource with this length, and has no
+                // other owner.
                 made(unsafe { DeviceBuffer::from_raw(&fixture.stream, pointer, LEN, resource) }?)
             },
         ),

@@ -161,7 +161,8 @@ fn access_keeps_other_slices() -> TestResult {
         // SAFETY: both launches are recorded below, and the parts are not used in between.
         let high_address = unsafe { Argument::<&mut [u32]>::bind(&mut high, &mut begin(&second)) }?;
         for (stream, address) in [(&first, low_address), (&second, high_address)] {
-            // SAFETY: the part is live with this many words, and its stream has waited for its earlier accesses.
+            // SAFETY: the part is live with this many words, and its stream has waited for its
+            // earlier accesses.
             unsafe {
                 call!(
                     stream.driver(),
@@ -313,7 +314,8 @@ fn sync_alloc_makes_four_additional_calls(test: &TestDriver, simulator: &Simulat
         );
         calls() - before
     };
-    // These calls query the current context and whether the stream is idle, and protect the captures of other code.
+    // These calls query the current context and whether the stream is idle, and protect the
+    // captures of other code.
     assert_eq!(stream.context().scoped(allocate)?, 6);
     // In the other cases the context is pushed and popped.
     assert_eq!(allocate(), 8);
@@ -381,7 +383,8 @@ fn written_buffer_is_initialized(test: &TestDriver) -> TestResult {
     Ok(())
 }
 
-/// Errors name the function that was called. Its type is that of the buffer, or `DeviceSlice` for a part.
+/// Errors name the function that was called. Its type is that of the buffer, or `DeviceSlice` for a
+/// part.
 #[driver_test]
 fn errors_name_the_called_function(test: &TestDriver) -> TestResult {
     fn check(owner: &str, slice: &mut DeviceSlice<u32>) -> TestResult {

@@ -189,7 +189,8 @@ fn failed_compilation_leaves_no_entry(test: &TestDriver) -> TestResult {
     Ok(())
 }
 
-/// The test and its child processes agree on the content: an entry is the same byte, `LENGTH` times.
+/// The test and its child processes agree on the content: an entry is the same byte, `LENGTH`
+/// times.
 #[cfg(all(target_os = "linux", not(miri)))]
 const LENGTH: usize = 200_000;
 

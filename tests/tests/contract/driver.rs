@@ -175,7 +175,8 @@ pub(crate) mod operations {
 
     const OPERATIONS: &[Operation] = &[
         ("Driver::from_api", |fixture| {
-            // SAFETY: the table is that of the fixture's driver, which outlives every object created from it here.
+            // SAFETY: the table is that of the fixture's driver, which outlives every object
+            // created from it here.
             made(unsafe { Driver::from_api(fixture.driver.api().clone()) }?)
         }),
         ("Driver::from_api_with_owner", |fixture| {

@@ -75,7 +75,8 @@ fn code_debug_output_is_its_name() {
 
 /// Programs print errors as text when main returns them and when they unwrap.
 ///
-/// The output of a program whose `main` returns the error of loading a driver, and of one that unwraps it.
+/// The output of a program whose `main` returns the error of loading a driver, and of one that
+/// unwraps it.
 #[cfg(not(miri))]
 #[test]
 #[expect(clippy::unwrap_used, reason = "the test checks the output")]

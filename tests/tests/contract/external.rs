@@ -1,5 +1,5 @@
-//! External memory, external semaphores and multicast objects: errors for invalid arguments and missing support. The
-//! tests require no graphics library.
+//! External memory, external semaphores and multicast objects: errors for invalid arguments and
+//! missing support. The tests require no graphics library.
 
 #[cfg(unix)]
 mod image;
@@ -149,7 +149,8 @@ fn device_memory_is_exported() -> TestResult {
                 );
             }
         }
-        // SAFETY: the memory was allocated from this resource with this size and alignment, and is not in use.
+        // SAFETY: the memory was allocated from this resource with this size and alignment, and is
+        // not in use.
         unsafe { SyncAlloc.deallocate(&stream, pointer, bytes, 256) }?;
         Ok(())
     }

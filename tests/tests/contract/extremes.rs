@@ -1,4 +1,5 @@
-//! Arguments at the ends of their ranges: safe functions return an error or succeed, and never panic.
+//! Arguments at the ends of their ranges: safe functions return an error or succeed, and never
+//! panic.
 
 use std::fmt::Debug;
 use std::num::NonZero;

@@ -1,5 +1,6 @@
-//! Injects a failure into every driver call of every operation. For every code, the error names the call, nothing leaks
-//! or is freed twice, nothing panics, the context stack is unchanged, and the same operation succeeds afterwards.
+//! Injects a failure into every driver call of every operation. For every code, the error names the
+//! call, nothing leaks or is freed twice, nothing panics, the context stack is unchanged, and the
+//! same operation succeeds afterwards.
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -20,7 +21,8 @@ use parking_lot::Mutex;
 use crate::neutrality::{STACKS, stacks};
 use crate::operations::{self, Fixture, Made, Operation};
 
-/// The injected codes: the most frequent ones, those that corrupt the context or the process, and an undefined one.
+/// The injected codes: the most frequent ones, those that corrupt the context or the process, and
+/// an undefined one.
 const CODES: &[CUresult] = &[
     CUresult::CUDA_ERROR_INVALID_VALUE,
     CUresult::CUDA_ERROR_OUT_OF_MEMORY,
@@ -324,7 +326,8 @@ impl Sweep<'_> {
                         code,
                     };
                     self.leaving_nothing(failing, || {
-                        // Only the first use of a fixture makes such a call, and may leave an object in it.
+                        // Only the first use of a fixture makes such a call, and may leave an
+                        // object in it.
                         let mut new = (call > again).then(|| Fixture::new(self.test));
                         let fixture = new.as_mut().unwrap_or(&mut fixture);
                         self.fail(operation, fixture, failing, (stack, &cold.failed));
@@ -339,7 +342,8 @@ impl Sweep<'_> {
         }
     }
 
-    /// Asserts that `run` leaves the number of live objects unchanged once its stream-ordered deallocations have run.
+    /// Asserts that `run` leaves the number of live objects unchanged once its stream-ordered
+    /// deallocations have run.
     fn leaving_nothing(&self, failing: Failing, run: impl FnOnce()) {
         let before = self.simulator.live_handles();
         run();
@@ -350,8 +354,8 @@ impl Sweep<'_> {
         assert_eq!(self.simulator.live_handles(), before, "{failing:?}");
     }
 
-    /// Returns the functions that `operation` calls, each with its number of calls, without those that destroy its
-    /// result.
+    /// Returns the functions that `operation` calls, each with its number of calls, without those
+    /// that destroy its result.
     fn count_calls(
         &self,
         (name, operation): Operation,
@@ -415,8 +419,8 @@ impl Sweep<'_> {
     }
 }
 
-/// Asserts that the error names the failed call and that no other call failed: nothing was freed twice or used after
-/// its destruction.
+/// Asserts that the error names the failed call and that no other call failed: nothing was freed
+/// twice or used after its destruction.
 fn assert_reported(
     subject: &str,
     name: &str,
@@ -455,7 +459,8 @@ fn assert_reported(
     );
 }
 
-/// Returns the calls of `count` that fail, with their codes: all of a few, otherwise the first two and the last.
+/// Returns the calls of `count` that fail, with their codes: all of a few, otherwise the first two
+/// and the last.
 fn failures(count: u64) -> impl Iterator<Item = (u64, CUresult)> {
     let calls = if count <= 4 {
         (1..=count).collect()
@@ -467,8 +472,9 @@ fn failures(count: u64) -> impl Iterator<Item = (u64, CUresult)> {
         .flat_map(|call| CODES.iter().map(move |code| (call, *code)))
 }
 
-/// Returns `true` if a failure of `function` is reported during `operation`: not if it only formats an error message,
-/// and not if it destroys a handle that the operation drops, which is reported with the drop, see `release`.
+/// Returns `true` if a failure of `function` is reported during `operation`: not if it only formats
+/// an error message, and not if it destroys a handle that the operation drops, which is reported
+/// with the drop, see `release`.
 fn is_reported(operation: &str, function: Function) -> bool {
     let ends = [
         Function::cuCtxDestroy_v2,
@@ -503,7 +509,8 @@ fn is_reported(operation: &str, function: Function) -> bool {
     let reads_log =
         log.contains(&function) && !operation.contains("Log") && !operation.contains("::log");
     let names = [Function::cuGetErrorName, Function::cuGetErrorString];
-    // The handle of a vector's memory is released once the memory is mapped; likewise the graph of an executable.
+    // The handle of a vector's memory is released once the memory is mapped; likewise the graph of
+    // an executable.
     let dropped = [
         ("DeviceVec::close", Function::cuMemRelease),
         ("GraphExec::close", Function::cuGraphDestroy),
@@ -594,7 +601,8 @@ fn failing_calls_are_reported() -> TestResult {
         .map(|pair| pair.0)
         .collect::<BTreeSet<_>>()
         .len();
-    // Written directly to standard error, because the harness captures the output of tests that pass.
+    // Written directly to standard error, because the harness captures the output of tests that
+    // pass.
     let line = format!(
         "fault sweep: {} pairs of a function and an error ({functions} functions, {} errors) in {runs} runs of {} operations, {:.1} s\n",
         pairs.len(),

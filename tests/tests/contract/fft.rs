@@ -1,4 +1,5 @@
-//! cuFFT: on the simulator with the library for simulated devices, and with `CURIUM_TEST_DRIVER=cuda` with this machine's.
+//! cuFFT: on the simulator with the library for simulated devices, and with
+//! `CURIUM_TEST_DRIVER=cuda` with this machine's.
 #![cfg(not(miri))]
 
 mod capture;

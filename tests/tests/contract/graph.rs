@@ -50,7 +50,8 @@ fn add_kernel(
 ) -> KernelNode<Fill> {
     let config = LaunchConfig::for_elements(LEN);
     let arguments = (buffer.as_pointer(), value, LEN as u32);
-    // SAFETY: `fill` writes exactly the words of the buffer; the tests keep the buffer and wait for their launches.
+    // SAFETY: `fill` writes exactly the words of the buffer; the tests keep the buffer and wait for
+    // their launches.
     unsafe { graph.add_kernel(after, kernel, config, arguments) }.expect("failed to add the node")
 }
 

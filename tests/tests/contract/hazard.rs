@@ -307,7 +307,8 @@ fn buffer_is_read_by_many_threads_at_once(test: &TestDriver) -> TestResult {
     Ok(())
 }
 
-/// Runs a random program of copies and fills on a few buffers and streams, and the same program on the host.
+/// Runs a random program of copies and fills on a few buffers and streams, and the same program on
+/// the host.
 fn run_random_program(test: &TestDriver, seed: u64) {
     let mut dice = Dice(seed);
     let streams: [Stream; 4] = streams(test);
@@ -358,7 +359,8 @@ fn many_streams_match_one_stream() {
     }
 }
 
-/// Returns `true` if an unsynchronized copy on another stream reads the content from before the write.
+/// Returns `true` if an unsynchronized copy on another stream reads the content from before the
+/// write.
 fn unordered_copy_misses_the_write(test: &TestDriver, _: &Simulator) -> TestResult<bool> {
     let [first, second, third] = streams(test);
     let mut source = buffer(&first, 1);
@@ -367,15 +369,18 @@ fn unordered_copy_misses_the_write(test: &TestDriver, _: &Simulator) -> TestResu
     for value in 2..20 {
         fill(&first, &mut source, value)?;
     }
-    // SAFETY: all buffers outlive the work, which is waited for below; the race is the subject of the test.
+    // SAFETY: all buffers outlive the work, which is waited for below; the race is the subject of
+    // the test.
     unsafe { copy_without_waiting(&third, &middle, &source) }?;
-    // SAFETY: all buffers outlive the work, which is waited for below; the race is the subject of the test.
+    // SAFETY: all buffers outlive the work, which is waited for below; the race is the subject of
+    // the test.
     unsafe { copy_without_waiting(&second, &target, &middle) }?;
     test.context().synchronize()?;
     Ok(values(&target) != [19; LEN])
 }
 
-/// Proves that the tests of this file can fail: the simulator runs streams in an order that exposes a missing wait.
+/// Proves that the tests of this file can fail: the simulator runs streams in an order that exposes
+/// a missing wait.
 #[test]
 fn some_seed_shows_a_missing_wait() -> TestResult {
     if looks_for_races() {

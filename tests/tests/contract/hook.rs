@@ -1,4 +1,5 @@
-//! [`observe_calls`] and [`observe_hazard_waits`]: observers of driver calls, and of inserted waits.
+//! [`observe_calls`] and [`observe_hazard_waits`]: observers of driver calls, and of inserted
+//! waits.
 
 use std::sync::Arc;
 use std::thread;
@@ -43,7 +44,8 @@ fn observer_receives_calls_in_order(test: &TestDriver) -> TestResult {
     Ok(())
 }
 
-/// An observer of hazard waits receives the streams, the size and the hazard, until its guard is dropped.
+/// An observer of hazard waits receives the streams, the size and the hazard, until its guard is
+/// dropped.
 #[driver_test]
 fn hazard_waits_are_observed(test: &TestDriver) -> TestResult {
     let first = test.stream();
@@ -129,8 +131,8 @@ fn call_is_a_span_with_its_function_and_code(test: &TestDriver) -> TestResult {
             .position(|line| line == "cuda function=\"cuDeviceTotalMem_v2\"")?;
         Some(lines[total..].to_vec())
     };
-    // `tracing` misses a span whose call site another thread registers at the same moment, until a new subscriber
-    // is set.
+    // `tracing` misses a span whose call site another thread registers at the same moment, until a
+    // new subscriber is set.
     let lines = (0..10)
         .find_map(|_| spans_of_a_call())
         .ok_or("no span of the call")?;

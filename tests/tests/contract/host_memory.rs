@@ -204,7 +204,8 @@ fn failed_unregistration_is_retried(test: &TestDriver, simulator: &Simulator) ->
     Ok(())
 }
 
-/// A length of zero or beyond the address space is an error of mapped pitched and registered memory.
+/// A length of zero or beyond the address space is an error of mapped pitched and registered
+/// memory.
 #[driver_test]
 fn invalid_host_lengths_are_errors(test: &TestDriver) {
     let context = test.context();

@@ -60,7 +60,8 @@ fn ipc_memory_is_opened_and_closed_once(owner: &TestDriver, _: &Simulator) -> Te
             .into_parts();
         assert_eq!(error.function(), Some(Function::cuIpcCloseMemHandle));
         other.assert_calls(Function::cuIpcCloseMemHandle, 1, || drop(memory));
-        // SAFETY: the memory was allocated from this resource with this size and alignment, and is not in use.
+        // SAFETY: the memory was allocated from this resource with this size and alignment, and is
+        // not in use.
         unsafe { SyncAlloc.deallocate(&stream, pointer, 256, 256) }?;
         Ok(())
     })?;
@@ -76,7 +77,8 @@ fn own_ipc_memory_is_not_opened(test: &TestDriver) -> TestResult {
     let name = IpcMemoryHandle::of(&context, pointer)?;
     let error = IpcMemory::open(&context, name).expect_err("the memory belongs to this process");
     assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_CONTEXT));
-    // SAFETY: the memory was allocated from this resource with this size and alignment, and is not in use.
+    // SAFETY: the memory was allocated from this resource with this size and alignment, and is not
+    // in use.
     unsafe { SyncAlloc.deallocate(&stream, pointer, 256, 256) }?;
     Ok(())
 }

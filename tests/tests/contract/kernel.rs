@@ -478,7 +478,8 @@ pub(crate) mod operations {
         }),
         ("SafeKernel::launch", |fixture| {
             let kernel = fixture.library.kernel::<Fill>("fill")?;
-            // SAFETY: `fill` writes the number of words in its last argument, which is the length of the buffer.
+            // SAFETY: `fill` writes the number of words in its last argument, which is the length
+            // of the buffer.
             let kernel = unsafe { kernel.declare_safe() };
             made(kernel.launch(
                 &fixture.other,

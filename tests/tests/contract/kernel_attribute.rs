@@ -67,8 +67,8 @@ fn static_shared_memory_is_exact_to_the_byte(test: &TestDriver) -> TestResult {
     Ok(())
 }
 
-/// A kernel that calls two functions, each with a shared word of its own. It stores 7 in the word of the first and 9 in
-/// that of the second, and then writes the word of the first to `place`.
+/// A kernel that calls two functions, each with a shared word of its own. It stores 7 in the word
+/// of the first and 9 in that of the second, and then writes the word of the first to `place`.
 const TWO_WORDS: &str = "
 .version 7.0
 .target sm_52

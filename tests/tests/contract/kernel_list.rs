@@ -75,8 +75,8 @@ fn untyped_kernel_runs_with_argument_addresses(test: &TestDriver) -> TestResult 
         (&raw mut count).cast(),
     ];
     let config = LaunchConfig::for_elements(10);
-    // SAFETY: these are the arguments of `fill`, which writes the 10 words of the buffer on the buffer's own
-    // stream.
+    // SAFETY: these are the arguments of `fill`, which writes the 10 words of the buffer on the
+    // buffer's own stream.
     unsafe { fill.launch_raw(&stream, config, &LaunchAttributes::new(), arguments) }?;
     assert_eq!(buffer.to_vec()?, [6; 10]);
     Ok(())
@@ -254,7 +254,8 @@ pub(crate) mod operations {
             ];
             let config = LaunchConfig::new(1, 32);
             let attributes = LaunchAttributes::new();
-            // SAFETY: `fill` writes exactly the words of the buffer, on the buffer's own stream, which orders it.
+            // SAFETY: `fill` writes exactly the words of the buffer, on the buffer's own stream,
+            // which orders it.
             made(unsafe {
                 kernel.launch_raw(&fixture.stream, config, &attributes, &mut arguments)
             }?)
@@ -280,7 +281,8 @@ pub(crate) mod operations {
             ];
             let config = LaunchConfig::new(1, 32);
             let attributes = LaunchAttributes::new();
-            // SAFETY: `fill` writes exactly the words of the buffer, on the buffer's own stream, which orders it.
+            // SAFETY: `fill` writes exactly the words of the buffer, on the buffer's own stream,
+            // which orders it.
             made(unsafe {
                 kernel.launch_raw_updatable(&fixture.stream, config, &attributes, &mut arguments)
             }?)

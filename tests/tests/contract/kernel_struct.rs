@@ -79,14 +79,16 @@ fn declared_kernels_are_loaded_and_run(driver: &TestDriver) -> TestResult {
     let stream = driver.stream();
     let kernels = Fill::load(&stream)?;
     let mut out = DeviceBuffer::from_slice(&stream, &[0_u32; 4])?;
-    // SAFETY: the kernel writes as many elements as its argument requires, which is the length of the buffer.
+    // SAFETY: the kernel writes as many elements as its argument requires, which is the length of
+    // the buffer.
     unsafe {
         kernels
             .fill
             .launch(&stream, LaunchConfig::for_elements(4), (&mut out, 7, 4))
     }?;
     assert_eq!(out.to_vec()?, [7; 4]);
-    // SAFETY: the kernel writes as many elements as its argument requires, which is the length of the buffer.
+    // SAFETY: the kernel writes as many elements as its argument requires, which is the length of
+    // the buffer.
     unsafe {
         kernels
             .index

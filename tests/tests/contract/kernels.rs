@@ -56,8 +56,8 @@ fn floats(seed: u32, count: usize) -> Vec<f32> {
 macro_rules! launch {
     ($test:expr, $stream:expr, $ptx:ident :: $name:literal, $signature:ty, $config:expr, $arguments:expr) => {{
         let kernel = super::kernel::<$signature>($test, curium_tests::kernels::$ptx, $name);
-        // SAFETY: the test passes buffers as long as the kernel's comment requires, and the counts that the kernel
-        // compares its indices with.
+        // SAFETY: the test passes buffers as long as the kernel's comment requires, and the counts
+        // that the kernel compares its indices with.
         unsafe { kernel.launch($stream, $config, $arguments) }.expect("it launches");
     }};
 }
@@ -244,7 +244,8 @@ fn float_sum_is_near_the_cpu(test: &TestDriver) -> TestResult {
         )
     }?;
     let expected: f64 = input.iter().copied().map(f64::from).sum();
-    // The order of the atomic additions is unspecified: each may be off by half a unit in the last place.
+    // The order of the atomic additions is unspecified: each may be off by half a unit in the last
+    // place.
     let bound: f64 = input
         .iter()
         .map(|value| f64::from(value.abs()))
@@ -341,7 +342,8 @@ fn mandelbrot_equals_the_cpu() -> TestResult {
         let mut counts = DeviceBuffer::zeroed(&stream, (width * height) as usize)?;
         let config = LaunchConfig::new((width.div_ceil(16), height.div_ceil(8)), (16, 8));
         let arguments = (&mut counts, width, height, -0.5, 0.0, scale, limit);
-        // SAFETY: `mandelbrot` guards its indices with the width and the height, whose product is the buffer's length.
+        // SAFETY: `mandelbrot` guards its indices with the width and the height, whose product is
+        // the buffer's length.
         unsafe { mandelbrot.launch(&stream, config, arguments) }?;
         let expected: Vec<_> = (0..width * height)
             .map(|index| escape(index % width, index / width))

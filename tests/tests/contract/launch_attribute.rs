@@ -68,7 +68,8 @@ fn launch_with_attributes_runs_and_makes_one_call(test: &TestDriver) -> TestResu
         let value = index as u32 + 1;
         test.assert_calls(Function::cuLaunchKernelEx, 1, || {
             let arguments = (&mut buffer, value, 64);
-            // SAFETY: `fill` writes the first 64 words, which the buffer has, and the stream has no other work.
+            // SAFETY: `fill` writes the first 64 words, which the buffer has, and the stream has no
+            // other work.
             unsafe {
                 fill.launch_with(
                     &stream,
@@ -101,7 +102,8 @@ fn launch_events_are_recorded(test: &TestDriver) -> TestResult {
         LaunchAttributes::new().with_programmatic_event(&programmatic, EventTrigger::BlockStart),
     ] {
         let arguments = (&mut buffer, 5, 64);
-        // SAFETY: `fill` writes the first 64 words, which the buffer has, and only the host waits for the events.
+        // SAFETY: `fill` writes the first 64 words, which the buffer has, and only the host waits
+        // for the events.
         unsafe {
             fill.launch_with(
                 &stream,

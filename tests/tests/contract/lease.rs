@@ -1,4 +1,5 @@
-//! Leases: memory leased by a graph lives as long as the graph, and each launch is a tracked access.
+//! Leases: memory leased by a graph lives as long as the graph, and each launch is a tracked
+//! access.
 
 #[cfg(not(miri))]
 mod concurrent;
@@ -41,7 +42,8 @@ fn replay_works_after_its_operands_are_dropped(test: &TestDriver) -> TestResult 
         let kernel = library.kernel::<(&mut [u32], u32, u32)>("fill")?;
         let mut filled = buffer(&stream, 0);
         captured(test, |scope| {
-            // SAFETY: the kernel writes only elements below the length argument, which is the length of the buffer.
+            // SAFETY: the kernel writes only elements below the length argument, which is the
+            // length of the buffer.
             unsafe {
                 kernel.launch(
                     scope,

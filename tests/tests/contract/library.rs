@@ -173,13 +173,15 @@ fn dropped_code_stays_loaded() -> TestResult {
             let code: Box<dyn std::any::Any + Send> = if from_library {
                 let library = Library::from_ptx(test.driver(), kernels::FILL)?;
                 let kernel = library.kernel::<Fill>("fill")?;
-                // SAFETY: the kernel writes only elements below the length argument, which is the length of the buffer.
+                // SAFETY: the kernel writes only elements below the length argument, which is the
+                // length of the buffer.
                 unsafe { kernel.launch(&stream, config, (&mut buffer, 7, 64)) }?;
                 Box::new((kernel, library))
             } else {
                 let module = Module::from_ptx(&context, kernels::FILL)?;
                 let kernel = module.kernel::<Fill>("fill")?;
-                // SAFETY: the kernel writes only elements below the length argument, which is the length of the buffer.
+                // SAFETY: the kernel writes only elements below the length argument, which is the
+                // length of the buffer.
                 unsafe { kernel.launch(&stream, config, (&mut buffer, 7, 64)) }?;
                 Box::new((kernel, module))
             };

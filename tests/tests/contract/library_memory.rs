@@ -1,4 +1,5 @@
-//! Device memory that a handle of a library uses on its own account: its accesses are ordered, and graphs lease it.
+//! Device memory that a handle of a library uses on its own account: its accesses are ordered, and
+//! graphs lease it.
 
 use std::error::Error;
 
@@ -56,7 +57,8 @@ fn operations_on_one_handle_wait() -> Result {
     })
 }
 
-/// A direct operation waits for the launch of a graph that captured another one, in either order of the drops.
+/// A direct operation waits for the launch of a graph that captured another one, in either order of
+/// the drops.
 #[test]
 fn operations_wait_for_launches() -> Result {
     on_any_driver(|test| {

@@ -1,5 +1,6 @@
-//! Hostile programs without `unsafe` code against the bindings of cuBLAS, cuRAND, cuFFT and NCCL: types that implement their traits and
-//! lie, memory of a handle that other work uses, and extreme shapes.
+//! Hostile programs without `unsafe` code against the bindings of cuBLAS, cuRAND, cuFFT and NCCL:
+//! types that implement their traits and lie, memory of a handle that other work uses, and extreme
+//! shapes.
 #![cfg(not(miri))]
 
 use std::cell::OnceCell;
@@ -29,7 +30,8 @@ use curium_tests::{TestDriver, on_simulator};
 
 type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
 
-/// Runs a test on a simulator that checks races between streams, and expects that it reports no error.
+/// Runs a test on a simulator that checks races between streams, and expects that it reports no
+/// error.
 fn on_checked_simulator(test: fn(&TestDriver) -> Result) -> Result {
     let config = Config::new()
         .with_race_checks(true)
@@ -106,7 +108,8 @@ impl DerefMut for Replacing {
     }
 }
 
-/// The memory that NCCL has registered is the memory of the operations, and is freed after the registration.
+/// The memory that NCCL has registered is the memory of the operations, and is freed after the
+/// registration.
 #[test]
 fn registration_keeps_the_view() -> Result {
     on_checked_simulator(|test| {
@@ -207,7 +210,8 @@ fn captured<A: Algorithm>(
     Ok(graph.instantiate()?)
 }
 
-/// Every use of the state of one generator waits for the others: launches of two graphs, and direct calls.
+/// Every use of the state of one generator waits for the others: launches of two graphs, and direct
+/// calls.
 fn state_is_ordered<A: Algorithm>(
     test: &TestDriver,
     mut generator: Generator<A>,
@@ -255,7 +259,8 @@ fn generator_states_are_ordered() -> Result {
     })
 }
 
-/// The library may allocate the state again when the seed or the order changes, and the nodes of a graph contain its address.
+/// The library may allocate the state again when the seed or the order changes, and the nodes of a
+/// graph contain its address.
 #[test]
 fn captured_generator_is_fixed() -> Result {
     on_checked_simulator(|test| {
@@ -658,7 +663,8 @@ fn group_refuses_its_capture() -> Result {
     })
 }
 
-/// A capture of other memory does not take references to a registration, which would look like those of a graph.
+/// A capture of other memory does not take references to a registration, which would look like
+/// those of a graph.
 #[test]
 fn capture_shares_no_registration() -> Result {
     on_checked_simulator(|test| {
@@ -747,7 +753,8 @@ impl Drop for KeptPanicsOnDrop {
     }
 }
 
-/// The drops of values that a graph keeps do not make the drop of the graph panic, nor a capture that fails.
+/// The drops of values that a graph keeps do not make the drop of the graph panic, nor a capture
+/// that fails.
 #[test]
 fn value_drop_may_panic() -> Result {
     on_checked_simulator(|test| {
@@ -791,8 +798,9 @@ fn graph_memory_is_refused() -> Result {
     })
 }
 
-/// One thread is in a group with two communicators. A second one releases memory that is registered with the second communicator, and waits
-/// for the launch of a third one, which waits for the group.
+/// One thread is in a group with two communicators. A second one releases memory that is registered
+/// with the second communicator, and waits for the launch of a third one, which waits for the
+/// group.
 #[test]
 fn release_does_not_hold_a_group() -> Result {
     on_checked_simulator(|test| {

@@ -1,4 +1,5 @@
-//! The driver's error log: [`LogReader`](curium_driver::LogReader), listeners, and log lines in errors.
+//! The driver's error log: [`LogReader`](curium_driver::LogReader), listeners, and log lines in
+//! errors.
 
 use std::ffi::{c_char, c_uint};
 use std::sync::Arc;
@@ -26,7 +27,8 @@ fn driver_log(error: &Error) -> Option<&str> {
 /// A log line with more information than the error code.
 const DETAILED_LINE: &str = "[11:07:41.060][77][CUDA][E] the ordinal is for later";
 
-/// Returns the driver of a test, with a log that always ends with [`DETAILED_LINE`] and the description of the code.
+/// Returns the driver of a test, with a log that always ends with [`DETAILED_LINE`] and the
+/// description of the code.
 fn driver_with_detailed_log(test: &TestDriver) -> TestResult<Driver> {
     unsafe extern "C" fn dump(
         _: *mut CUlogIterator,
@@ -45,7 +47,8 @@ fn driver_with_detailed_log(test: &TestDriver) -> TestResult<Driver> {
     }
     let mut api = test.driver().api().clone();
     api.cuLogsDumpToMemory = Some(dump);
-    // SAFETY: the table is that of the test's driver with another log, and the driver is dropped with the test.
+    // SAFETY: the table is that of the test's driver with another log, and the driver is dropped
+    // with the test.
     Ok(unsafe { Driver::from_api(api) }?)
 }
 

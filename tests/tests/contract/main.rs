@@ -1,5 +1,5 @@
-//! Properties of every driver, one file per object: tested on the simulator, or with `CURIUM_TEST_DRIVER=cuda` on this
-//! machine's driver.
+//! Properties of every driver, one file per object: tested on the simulator, or with
+//! `CURIUM_TEST_DRIVER=cuda` on this machine's driver.
 
 #![cfg_attr(
     not(unix),

@@ -34,7 +34,8 @@ fn enqueued_prefetch_range_stays_in_use(test: &TestDriver, simulator: &Simulator
 /// The simulator's own function, called by [`not_concurrent_on_device_1`].
 static DEVICE_ATTRIBUTE: OnceLock<Api> = OnceLock::new();
 
-/// `cuDeviceGetAttribute` of a system whose second device does not support concurrent managed access.
+/// `cuDeviceGetAttribute` of a system whose second device does not support concurrent managed
+/// access.
 unsafe extern "C" fn not_concurrent_on_device_1(
     value: *mut i32,
     attribute: CUdevice_attribute,
@@ -61,8 +62,8 @@ fn host_view_requires_every_device(_: &TestDriver, simulator: &Simulator) -> Tes
         .map_err(drop)
         .expect("one test sets it");
     api.cuDeviceGetAttribute = Some(not_concurrent_on_device_1);
-    // SAFETY: the functions are the simulator's, which outlives the driver, and one that returns values a driver
-    // may return.
+    // SAFETY: the functions are the simulator's, which outlives the driver, and one that returns
+    // values a driver may return.
     let driver = unsafe { Driver::from_api(api) }?;
     let stream = driver
         .device(0)

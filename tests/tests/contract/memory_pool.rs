@@ -32,7 +32,8 @@ fn round(pool: &MemoryPool, stream: &Stream, bytes: usize) -> Result<()> {
             cuMemsetD8Async(pointer.as_raw(), 1, bytes, stream.as_raw())
         )
     }?;
-    // SAFETY: the memory was allocated from this pool with this size and alignment, and is used only on this stream.
+    // SAFETY: the memory was allocated from this pool with this size and alignment, and is used
+    // only on this stream.
     unsafe { pool.deallocate(stream, pointer, bytes, 256) }?;
     stream.synchronize()
 }
@@ -52,7 +53,8 @@ fn pool_keeps_memory_until_trimmed(test: &TestDriver) -> TestResult {
         statistics.used >= 1 << 20 && statistics.reserved >= statistics.used,
         "{statistics:?}"
     );
-    // SAFETY: the memory was allocated from this pool with this size and alignment, and is not in use.
+    // SAFETY: the memory was allocated from this pool with this size and alignment, and is not in
+    // use.
     unsafe { pool.deallocate(&stream, pointer, 1 << 20, 256) }?;
     stream.synchronize()?;
     let statistics = pool.statistics()?;
@@ -219,7 +221,8 @@ fn pool_memory_outlives_its_streams_context(test: &TestDriver) -> TestResult {
     let stream = test.stream();
     let mut bytes = vec![0_u8; 1 << 16];
     let output = bytes.as_mut_ptr().cast();
-    // SAFETY: the memory is live and has these bytes, and so has the vector, which lives until the copy has ended.
+    // SAFETY: the memory is live and has these bytes, and so has the vector, which lives until the
+    // copy has ended.
     unsafe {
         call!(
             test.driver(),
@@ -228,7 +231,8 @@ fn pool_memory_outlives_its_streams_context(test: &TestDriver) -> TestResult {
     }?;
     stream.synchronize()?;
     assert!(bytes.iter().all(|byte| *byte == 7));
-    // SAFETY: the memory was allocated from this pool with this size and alignment, and its work has ended.
+    // SAFETY: the memory was allocated from this pool with this size and alignment, and its work
+    // has ended.
     unsafe { pool.deallocate(&stream, pointer, 1 << 16, 256) }?;
     stream.synchronize()?;
     assert_eq!(pool.statistics()?.used, 0);
@@ -316,7 +320,8 @@ fn shared_pool_memory_is_opened_elsewhere(owner: &TestDriver, _: &Simulator) -> 
             .allocate(&peer_stream, 64, 64)
             .expect_err("the pool belongs to another process");
         assert_eq!(error.code(), INVALID);
-        // SAFETY: the memory was allocated from this pool with this size and alignment, and is not in use.
+        // SAFETY: the memory was allocated from this pool with this size and alignment, and is not
+        // in use.
         unsafe { pool.deallocate(&stream, pointer, 64, 64) }?;
         Ok(())
     })?;
@@ -344,7 +349,8 @@ fn unshared_pool_is_not_exported(test: &TestDriver) -> TestResult {
         error.to_string().contains(&format!("{pointer:?}")),
         "{error}"
     );
-    // SAFETY: the memory was allocated from this pool with this size and alignment, and is not in use.
+    // SAFETY: the memory was allocated from this pool with this size and alignment, and is not in
+    // use.
     unsafe { pool.deallocate(&stream, pointer, 64, 64) }?;
     Ok(())
 }
@@ -371,7 +377,8 @@ fn exported_pool_memory_has_a_handle(test: &TestDriver) -> TestResult {
     );
     let descriptor = pool.export_fd()?;
     pool.export_pointer(pointer)?;
-    // SAFETY: the memory was allocated from this pool with this size and alignment, and is not in use.
+    // SAFETY: the memory was allocated from this pool with this size and alignment, and is not in
+    // use.
     unsafe { pool.deallocate(&stream, pointer, 64, 64) }?;
     drop(descriptor);
     Ok(())
@@ -400,9 +407,11 @@ fn host_pool_memory_is_read_by_the_host(test: &TestDriver, _: &Simulator) -> Tes
         }?;
         stream.synchronize()?;
         let bytes: *const [u8; 16] = ptr::with_exposed_provenance(pointer.as_raw() as usize);
-        // SAFETY: the memory has these bytes at the host's address too, and the device has finished with it.
+        // SAFETY: the memory has these bytes at the host's address too, and the device has finished
+        // with it.
         assert_eq!(unsafe { bytes.read() }, [6; 16]);
-        // SAFETY: the memory was allocated from this pool with this size and alignment, and is not in use.
+        // SAFETY: the memory was allocated from this pool with this size and alignment, and is not
+        // in use.
         unsafe { pool.deallocate(&stream, pointer, 16, 16) }?;
     }
     Ok(())

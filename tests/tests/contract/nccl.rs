@@ -1,4 +1,5 @@
-//! NCCL: on the simulator with the library for simulated devices, and with `CURIUM_TEST_DRIVER=cuda` with this machine's, on its devices.
+//! NCCL: on the simulator with the library for simulated devices, and with
+//! `CURIUM_TEST_DRIVER=cuda` with this machine's, on its devices.
 
 mod capture;
 mod codes;
@@ -84,8 +85,8 @@ impl Rank {
     }
 }
 
-/// Runs a test with a driver that has `count` devices: of the simulator, or of this machine. The test gets their number, which is smaller
-/// on a machine with fewer, and is left out with one.
+/// Runs a test with a driver that has `count` devices: of the simulator, or of this machine. The
+/// test gets their number, which is smaller on a machine with fewer, and is left out with one.
 fn on_devices(count: usize, test: impl Fn(&TestDriver, usize) -> TestResult) -> TestResult {
     if uses_cuda() {
         on_driver(|driver| {

@@ -1,4 +1,5 @@
-//! A function that reports success and creates nothing: the operation fails, and its error names the function.
+//! A function that reports success and creates nothing: the operation fails, and its error names
+//! the function.
 
 use std::collections::BTreeSet;
 
@@ -65,7 +66,8 @@ fn creates(function: Function) -> bool {
     OTHERS.contains(&function) || !is_query && CREATE.iter().any(|part| name.contains(part))
 }
 
-/// Returns the creating functions that `operation` calls, and those whose null handle it accepted without an error.
+/// Returns the creating functions that `operation` calls, and those whose null handle it accepted
+/// without an error.
 fn unnoticed(
     test: &TestDriver,
     simulator: &Simulator,

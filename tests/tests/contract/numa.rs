@@ -29,7 +29,8 @@ fn on_node(
         if let Some(node) = node.filter(|_| is_supported) {
             return test(driver, node);
         }
-        // Systems without files in memory cannot show memory of a node to the host at addresses of the device.
+        // Systems without files in memory cannot show memory of a node to the host at addresses of
+        // the device.
         assert!(
             driver.simulator().is_none() || cfg!(not(target_os = "linux")),
             "the simulator has a node"
@@ -45,7 +46,8 @@ fn location(node: u32) -> MemoryLocation {
 /// Fills bytes on the device and waits.
 fn fill(test: &TestDriver, pointer: DevicePointer<u8>, value: u8, bytes: usize) -> Result<()> {
     let stream = test.stream();
-    // SAFETY: the memory is live with this size, and the stream is synchronized before the memory is freed.
+    // SAFETY: the memory is live with this size, and the stream is synchronized before the memory
+    // is freed.
     unsafe {
         call!(
             test.driver(),
@@ -118,8 +120,8 @@ fn numa_memory_is_mapped_for_host_and_device(test: &TestDriver, node: u32) -> Te
     fill(test, mapping.as_pointer(), 6, bytes)?;
     let last: *const u8 =
         std::ptr::with_exposed_provenance(mapping.as_pointer().as_raw() as usize + bytes - 1);
-    // SAFETY: the host may read the mapping, which ends after this byte, and the device has completed its work on
-    // it.
+    // SAFETY: the host may read the mapping, which ends after this byte, and the device has
+    // completed its work on it.
     assert_eq!(unsafe { last.read() }, 6);
     Ok(())
 }
@@ -135,9 +137,11 @@ fn numa_pool_memory_is_used_by_host_and_device(test: &TestDriver, node: u32) -> 
     stream.synchronize()?;
     fill(test, pointer, 5, 4096)?;
     let bytes: *const [u8; 4096] = std::ptr::with_exposed_provenance(pointer.as_raw() as usize);
-    // SAFETY: the memory has these bytes at the host's address too, and the device has finished with it.
+    // SAFETY: the memory has these bytes at the host's address too, and the device has finished
+    // with it.
     assert_eq!(unsafe { bytes.read() }, [5; 4096]);
-    // SAFETY: the memory was allocated from this pool with this size and alignment, and is not in use.
+    // SAFETY: the memory was allocated from this pool with this size and alignment, and is not in
+    // use.
     unsafe { pool.deallocate(&stream, pointer, 4096, 256) }?;
     stream.synchronize()?;
     Ok(())
@@ -161,8 +165,8 @@ fn managed_memory_is_prefetched_to_a_numa_node(test: &TestDriver, node: u32) -> 
     buffer.prefetch(&stream, .., location(node))?;
     stream.synchronize()?;
     let attributes = buffer.range_attributes(..)?;
-    // Drivers accept the advice, but some of CUDA 13.0 do not report the node afterwards; none reported another
-    // location.
+    // Drivers accept the advice, but some of CUDA 13.0 do not report the node afterwards; none
+    // reported another location.
     for told in [
         attributes.preferred_location,
         attributes.last_prefetch_location,

@@ -1,6 +1,8 @@
-//! The public operations of the driver and memory crates that call the driver, for tests that apply to all of them.
+//! The public operations of the driver and memory crates that call the driver, for tests that apply
+//! to all of them.
 //!
-//! Each contract test file registers the operations that it tests in a module `operations`; this file collects them.
+//! Each contract test file registers the operations that it tests in a module `operations`; this
+//! file collects them.
 
 mod block;
 #[cfg(target_os = "linux")]
@@ -29,9 +31,9 @@ pub(crate) use self::other_process::OtherProcess;
 pub(crate) enum Operations {
     /// Every driver of CUDA 13.0 or newer supports them, with one device.
     Common(&'static [Operation]),
-    /// They require a simulator of their own, and may fail: those after which no call succeeds, those that a simulated
-    /// machine or an older driver does not support, and those with driver calls on other threads, which no sweep can
-    /// count.
+    /// They require a simulator of their own, and may fail: those after which no call succeeds,
+    /// those that a simulated machine or an older driver does not support, and those with driver
+    /// calls on other threads, which no sweep can count.
     Solitary(&'static [Operation]),
     /// They open objects of another process, which is another simulator.
     Shared(&'static [Operation]),
@@ -58,7 +60,8 @@ pub(crate) fn all() -> Vec<Operation> {
     })
 }
 
-/// Returns the operations that require a driver of CUDA 13.1 or newer, which the simulator must be configured for.
+/// Returns the operations that require a driver of CUDA 13.1 or newer, which the simulator must be
+/// configured for.
 pub(crate) fn newer() -> Vec<Operation> {
     registered(|operations| match operations {
         Operations::Newer(list) => Some(list),
@@ -101,7 +104,8 @@ pub(crate) struct Fixture {
     pub(crate) later: Event,
     pub(crate) buffer: DeviceBuffer<u32>,
     pub(crate) target: DeviceBuffer<u32>,
-    /// The target of stream memory operations, which do not accept memory allocated in stream order.
+    /// The target of stream memory operations, which do not accept memory allocated in stream
+    /// order.
     pub(crate) values: PinnedBuffer<u32>,
     pub(crate) mapped: MappedBuffer<u32>,
     pub(crate) unified: UnifiedBuffer<u32>,
@@ -185,7 +189,8 @@ pub(crate) fn pass<P: Parameter>(stream: &Stream, mut argument: impl Argument<P>
     made(())
 }
 
-/// Returns the path of a PTX file, written once: the machine that runs the tests need not have the source tree.
+/// Returns the path of a PTX file, written once: the machine that runs the tests need not have the
+/// source tree.
 pub(crate) fn ptx_file() -> &'static Path {
     static FILE: LazyLock<PathBuf> = LazyLock::new(|| {
         let path = std::env::temp_dir().join(format!("curium-fill-{}.ptx", std::process::id()));

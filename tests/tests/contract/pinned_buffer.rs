@@ -133,8 +133,8 @@ fn overaligned_elements_leak_nothing() {
 
     on_driver(|test| {
         let context = test.context();
-        // The driver's memory may or may not have this alignment; the buffer must be valid or the call must return an
-        // error.
+        // The driver's memory may or may not have this alignment; the buffer must be valid or the
+        // call must return an error.
         match PinnedBuffer::from_slice(&context, &[Huge([1; 8192])], PinnedFlags::empty()) {
             Ok(buffer) => assert_eq!(buffer.as_ptr().addr() % 8192, 0),
             Err(error) => assert!(

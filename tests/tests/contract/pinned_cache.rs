@@ -84,7 +84,8 @@ fn cached_elements_are_aligned(test: &TestDriver) -> TestResult {
     Ok(())
 }
 
-/// A buffer that is dropped while a stream reads it is not allocated again before the copy has completed.
+/// A buffer that is dropped while a stream reads it is not allocated again before the copy has
+/// completed.
 #[driver_test]
 fn dropped_upload_does_not_wait(test: &TestDriver) -> TestResult {
     let stream = test.stream();

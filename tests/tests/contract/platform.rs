@@ -95,7 +95,8 @@ fn kernel_uses_pageable_memory() -> TestResult {
                 let mut host = vec![0_u32; 1000];
                 let address = host.as_mut_ptr().expose_provenance() as u64;
                 let arguments = (DevicePointer::from_raw(address), 7, 1000);
-                // SAFETY: the memory is live and not used by the host until the stream has been waited for.
+                // SAFETY: the memory is live and not used by the host until the stream has been
+                // waited for.
                 unsafe { fill.launch(&stream, LaunchConfig::for_elements(1000), arguments) }?;
                 let result = stream.synchronize();
                 if has(test, DeviceAttribute::PAGEABLE_MEMORY_ACCESS) {

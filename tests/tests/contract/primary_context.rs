@@ -63,7 +63,8 @@ fn reset_ends_the_context() -> TestResult {
     in_own_process(|| -> TestResult {
         on_driver(|test| -> TestResult {
             let context = test.context();
-            // SAFETY: nothing was created in the primary context, and the call is a query, which the driver rejects.
+            // SAFETY: nothing was created in the primary context, and the call is a query, which
+            // the driver rejects.
             unsafe { test.device().reset_primary_context() }?;
             let error = context.memory_info().expect_err("the context is gone");
             assert_eq!(
@@ -101,7 +102,8 @@ pub(crate) mod operations {
     inventory::submit! { Operations::Common(OPERATIONS) }
 
     const SOLITARY: &[Operation] = &[("Device::reset_primary_context", |fixture| {
-        // Of another device where there is one: memory of the fixture's pools would outlive the context, and leak.
+        // Of another device where there is one: memory of the fixture's pools would outlive the
+        // context, and leak.
         let devices = fixture.device.driver().devices()?;
         let last = devices.last().unwrap_or(&fixture.device);
         // SAFETY: the objects created in the context are only dropped.

@@ -1,5 +1,5 @@
-//! Handles at the end of their thread, process or driver, after a fork, and after other code destroyed the object. Each
-//! of these tests has a process of its own.
+//! Handles at the end of their thread, process or driver, after a fork, and after other code
+//! destroyed the object. Each of these tests has a process of its own.
 #![cfg(all(target_os = "linux", not(miri)))]
 
 use std::cell::RefCell;
@@ -156,7 +156,8 @@ unsafe extern "C" {
 #[test]
 fn drops_at_exit_make_no_calls() {
     in_new_process(|| {
-        // Exit handlers run in reverse order: this one after the driver's, like a destructor of another library.
+        // Exit handlers run in reverse order: this one after the driver's, like a destructor of
+        // another library.
         assert_eq!(atexit(drop_at_exit), 0);
         left_behind(|test| {
             *AT_EXIT.lock() = Some(Everything::new(test));
@@ -258,20 +259,20 @@ fn released_handles_are_reported() -> TestResult {
             let driver = test.driver();
             stream.synchronize()?;
             let _live = "the handle is live";
-            // SAFETY: the handle is live; the destruction without its owner's knowledge is the subject of the test, on
-            // a driver that validates handles.
+            // SAFETY: the handle is live; the destruction without its owner's knowledge is the
+            // subject of the test, on a driver that validates handles.
             unsafe { call!(driver, cuMemFree_v2(buffer.as_pointer().as_raw())) }?;
-            // SAFETY: the handle is live; the destruction without its owner's knowledge is the subject of the test, on
-            // a driver that validates handles.
+            // SAFETY: the handle is live; the destruction without its owner's knowledge is the
+            // subject of the test, on a driver that validates handles.
             unsafe { call!(driver, cuEventDestroy_v2(event.as_raw())) }?;
-            // SAFETY: the handle is live; the destruction without its owner's knowledge is the subject of the test, on
-            // a driver that validates handles.
+            // SAFETY: the handle is live; the destruction without its owner's knowledge is the
+            // subject of the test, on a driver that validates handles.
             unsafe { call!(driver, cuLibraryUnload(library.as_raw())) }?;
-            // SAFETY: the handle is live; the destruction without its owner's knowledge is the subject of the test, on
-            // a driver that validates handles.
+            // SAFETY: the handle is live; the destruction without its owner's knowledge is the
+            // subject of the test, on a driver that validates handles.
             unsafe { call!(driver, cuMemFreeHost(pinned.as_ptr().cast_mut().cast())) }?;
-            // SAFETY: the handle is live; the destruction without its owner's knowledge is the subject of the test, on
-            // a driver that validates handles.
+            // SAFETY: the handle is live; the destruction without its owner's knowledge is the
+            // subject of the test, on a driver that validates handles.
             unsafe { call!(driver, cuStreamDestroy_v2(stream.as_raw())) }?;
             stream.synchronize().expect_err("the stream is gone");
             event.record(&stream).expect_err("the event is gone");

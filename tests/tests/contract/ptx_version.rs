@@ -46,7 +46,8 @@ fn load(driver: &Driver, ptx: PtxVersion) -> curium_driver::Result<()> {
     }
 }
 
-/// The simulated driver of each CUDA version accepts its newest PTX and rejects the next, and the error names the CUDA version that it needs.
+/// The simulated driver of each CUDA version accepts its newest PTX and rejects the next, and the
+/// error names the CUDA version that it needs.
 #[test]
 fn newest_ptx_per_cuda_version() -> Result {
     let versions = supported_versions()?;

@@ -1,5 +1,5 @@
-//! Random programs over the safe memory interface, compared with a model on the host: for every sequence of operations
-//! and streams, the contents equal those of the model, and nothing leaks.
+//! Random programs over the safe memory interface, compared with a model on the host: for every
+//! sequence of operations and streams, the contents equal those of the model, and nothing leaks.
 
 mod copies;
 mod graphs;
@@ -88,12 +88,13 @@ impl<'a> World<'a> {
         let cache = CachingResource::with_options(&test.context(), &options)?;
         let library = Library::from_ptx(test.driver(), kernels::FILL)?;
         let kernel = library.kernel("fill")?;
-        // SAFETY: the kernel writes only elements below the length argument, which is the length of the buffer.
+        // SAFETY: the kernel writes only elements below the length argument, which is the length of
+        // the buffer.
         let fill = unsafe { kernel.declare_safe() };
         let library = Library::from_ptx(test.driver(), kernels::FAULTS)?;
         let kernel = library.kernel("read_at")?;
-        // SAFETY: the kernel copies the element at the index, which all allocations here have, to the first element of
-        // the other argument.
+        // SAFETY: the kernel copies the element at the index, which all allocations here have, to
+        // the first element of the other argument.
         let read = unsafe { kernel.declare_safe() };
         Ok(Self {
             test,
@@ -159,7 +160,8 @@ impl<'a> Program<'a> {
         })
     }
 
-    /// Removes one allocation from the list, passes it to `operation` together with the others, and puts it back.
+    /// Removes one allocation from the list, passes it to `operation` together with the others, and
+    /// puts it back.
     fn with_piece(
         &mut self,
         operation: impl FnOnce(&mut Self, &mut Memory, &mut Vec<u32>) -> TestResult,
@@ -361,8 +363,8 @@ impl<'a> Program<'a> {
         Ok(())
     }
 
-    /// Captures a copy of a part of one allocation to another, optionally followed by a fill. Both may be dropped
-    /// before the graph.
+    /// Captures a copy of a part of one allocation to another, optionally followed by a fill. Both
+    /// may be dropped before the graph.
     fn capture(&mut self) -> TestResult {
         let range = self.dice.range();
         let context = self.world.test.context();

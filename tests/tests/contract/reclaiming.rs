@@ -234,7 +234,8 @@ fn failing_step_does_not_keep_the_next_from_helping(
     Ok(())
 }
 
-/// An upstream resource that is out of memory until one recovery step was tried, and of which one step fails.
+/// An upstream resource that is out of memory until one recovery step was tried, and of which one
+/// step fails.
 struct Stubborn {
     helps: RecoveryStep,
     fails: Option<RecoveryStep>,

@@ -1,4 +1,5 @@
-//! User code that runs in the middle of an operation and uses the same object: an error, and no deadlock.
+//! User code that runs in the middle of an operation and uses the same object: an error, and no
+//! deadlock.
 
 mod ordering;
 
@@ -224,8 +225,8 @@ fn staged_copy_runs_no_other_pool_job(test: &TestDriver) -> TestResult {
     Ok(())
 }
 
-/// Makes an observer perform a staged copy to one of two leased buffers while the other is accessed and a launch waits
-/// for that access.
+/// Makes an observer perform a staged copy to one of two leased buffers while the other is accessed
+/// and a launch waits for that access.
 fn copy_during_an_access(test: &TestDriver, is_first_accessed: bool) -> TestResult {
     let origin = test.stream();
     let launching = test.stream();

@@ -262,7 +262,8 @@ fn subscriber_may_panic_in_a_drop() {
         return skip("needs the simulator");
     }
     let panics = Arc::new(AtomicUsize::new(0));
-    // `tracing` misses the first event of a place in the code that another thread meets at the same time.
+    // `tracing` misses the first event of a place in the code that another thread meets at the same
+    // time.
     for _ in 0..10 {
         let report = tracing::subscriber::with_default(Panicking(Arc::clone(&panics)), || {
             drop_while_failing(Function::cuEventDestroy_v2, |driver| {

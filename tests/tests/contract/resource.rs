@@ -32,7 +32,8 @@ fn free(
     bytes: usize,
     alignment: usize,
 ) -> Result<()> {
-    // SAFETY: the memory was allocated from this resource with this size and alignment, and is not in use.
+    // SAFETY: the memory was allocated from this resource with this size and alignment, and is not
+    // in use.
     unsafe { resource.deallocate(stream, pointer, bytes, alignment) }
 }
 
@@ -45,7 +46,8 @@ fn write_and_read(stream: &Stream, pointer: DevicePointer<u8>, bytes: usize) {
     unsafe { call!(driver, cuMemsetD8Async(address, 0xA5, bytes, raw)) }.expect("write failed");
     let mut last = 0_u8;
     let output = (&raw mut last).cast();
-    // SAFETY: the memory has a last byte, `last` is valid for writes, and the stream is synchronized.
+    // SAFETY: the memory has a last byte, `last` is valid for writes, and the stream is
+    // synchronized.
     unsafe {
         call!(
             driver,
@@ -67,7 +69,8 @@ fn all(test: &TestDriver) -> TestResult<Vec<(&'static str, Arc<dyn Resource>)>> 
     let context = test.context();
     let table = || {
         let table = ResourceTable::export(caching(test), &context);
-        // SAFETY: the table is owned here, has no other owner, and its functions are those of a resource.
+        // SAFETY: the table is owned here, has no other owner, and its functions are those of a
+        // resource.
         unsafe { curium_memory::c_resource::ExternalResource::from_table(table) }
             .expect("the table is complete")
     };

@@ -60,7 +60,8 @@ fn limit_counts_no_allocation_that_failed(test: &TestDriver, simulator: &Simulat
     let pointer = resource.allocate(&stream, 600, 256)?;
     simulator
         .inject(Fault::on(Function::cuMemFreeAsync).returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY));
-    // SAFETY: the memory was allocated from this resource with this size and alignment, and is not in use.
+    // SAFETY: the memory was allocated from this resource with this size and alignment, and is not
+    // in use.
     unsafe { resource.deallocate(&stream, pointer, 600, 256) }
         .expect_err("the injected fault occurs");
     assert_eq!(resource.used(), 600, "the memory is still in use");

@@ -76,7 +76,8 @@ fn c_resource_is_released_once(test: &TestDriver) -> TestResult {
         deallocate: Some(deallocate),
         release: Some(release),
     };
-    // SAFETY: the table has no other owner, and its functions may be called from any thread; no memory is accessed.
+    // SAFETY: the table has no other owner, and its functions may be called from any thread; no
+    // memory is accessed.
     let resource = unsafe { ExternalResource::from_table(table) }?;
     let pointer = resource.allocate(&stream, 77, 256)?;
     assert_eq!(pointer.as_raw(), 77_000);
@@ -129,7 +130,8 @@ fn give_back(
     bytes: usize,
 ) -> TestResult<CUresult> {
     let function = table.deallocate.ok_or("no `deallocate`")?;
-    // SAFETY: the table was not released, and the memory was allocated from it with this size and alignment.
+    // SAFETY: the table was not released, and the memory was allocated from it with this size and
+    // alignment.
     unsafe {
         Ok(function(
             table.context,

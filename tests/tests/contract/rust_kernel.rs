@@ -1,5 +1,5 @@
-//! Launchers of kernels in Rust, with the other parts of Curium: streams, captures, graphs, futures, observers, several
-//! devices, and every kind of buffer.
+//! Launchers of kernels in Rust, with the other parts of Curium: streams, captures, graphs,
+//! futures, observers, several devices, and every kind of buffer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -97,7 +97,8 @@ fn captured_nodes_are_ordered() {
     });
 }
 
-/// A graph leases the buffers of its launches: they outlive their owners, and direct launches are ordered with the graph's.
+/// A graph leases the buffers of its launches: they outlive their owners, and direct launches are
+/// ordered with the graph's.
 #[test]
 fn graphs_lease_the_buffers() {
     on_kernels(|test, kernels| {
@@ -142,7 +143,8 @@ fn streams_return_launch_futures() {
     });
 }
 
-/// Launches on the stream that used the buffers last are one driver call each; an empty grid makes none.
+/// Launches on the stream that used the buffers last are one driver call each; an empty grid makes
+/// none.
 #[test]
 fn launch_is_one_call() {
     on_kernels(|test, kernels| {
@@ -176,7 +178,8 @@ fn launch_is_one_call() {
     });
 }
 
-/// The code that was loaded once runs on each device, with its buffers and streams, also from several threads.
+/// The code that was loaded once runs on each device, with its buffers and streams, also from
+/// several threads.
 #[driver_test(on_peers)]
 fn kernels_run_on_several_devices(test: &TestDriver, first: &Context, second: &Context) {
     run(test, |_, kernels| {

@@ -1,4 +1,5 @@
-//! Kernels in Rust for the Hopper architecture: grids that wait, clusters, tensor copies and products of warpgroups.
+//! Kernels in Rust for the Hopper architecture: grids that wait, clusters, tensor copies and
+//! products of warpgroups.
 //!
 //! The tests are those of the package of the kernels, with the driver of the contract tests.
 

@@ -1,4 +1,5 @@
-//! Schedules: an unsynchronized program fails for some seed, and a synchronized one succeeds for all.
+//! Schedules: an unsynchronized program fails for some seed, and a synchronized one succeeds for
+//! all.
 #![cfg(not(miri))]
 
 use curium_driver::{Event, EventFlags, Stream};
@@ -16,7 +17,8 @@ fn buffer(stream: &Stream) -> DeviceBuffer<u32> {
     DeviceBuffer::from_slice(stream, &[0; LEN]).expect("allocation failed")
 }
 
-/// Runs a producer and a consumer on two streams, and returns `true` if the consumer reads the complete product.
+/// Runs a producer and a consumer on two streams, and returns `true` if the consumer reads the
+/// complete product.
 fn consumer_sees_the_product(test: &TestDriver, waits: bool) -> TestResult<bool> {
     let [producer, consumer] = [test.stream(), test.stream()];
     let mut product = buffer(&producer);
@@ -27,7 +29,8 @@ fn consumer_sees_the_product(test: &TestDriver, waits: bool) -> TestResult<bool>
         produced.record(&producer)?;
         consumer.wait_event(&produced)?;
     }
-    // SAFETY: the buffers outlive the copy, which is waited for below; a possible race is the subject of the test.
+    // SAFETY: the buffers outlive the copy, which is waited for below; a possible race is the
+    // subject of the test.
     unsafe { copy_without_waiting(&consumer, &copy, &product) }?;
     test.context().synchronize()?;
     Ok(copy.to_vec()? == [PRODUCED; LEN])

@@ -140,8 +140,8 @@ fn text<'a>(value: &'a Value, key: &str) -> &'a str {
         .unwrap_or_else(|| panic!("{key} of {value} is not a string"))
 }
 
-/// Checks the fields that the viewer uses, and replays the trace backwards as the viewer does: every block must lie in
-/// a segment, and every free must refer to free memory.
+/// Checks the fields that the viewer uses, and replays the trace backwards as the viewer does:
+/// every block must lie in a segment, and every free must refer to free memory.
 fn check(snapshot: &Value, device: usize) -> TestResult {
     let mut segments: BTreeMap<u64, u64> = array(snapshot, "segments")
         .iter()
@@ -272,7 +272,8 @@ for trace in snapshot['device_traces']:
 json.dump(snapshot, sys.stdout)
 ";
 
-/// Renders a snapshot with PyTorch's own code, whose file is the argument. Flame graphs would need another program.
+/// Renders a snapshot with PyTorch's own code, whose file is the argument. Flame graphs would need
+/// another program.
 const VIEWER: &str = "
 import contextlib, importlib.util, json, pickle, sys
 spec = importlib.util.spec_from_file_location('viewer', sys.argv[1])
@@ -294,8 +295,8 @@ for page in (viewer.trace_plot(read()), viewer.trace_plot(read(), plot_segments=
 json.dump({'summary': summary, 'trace': trace}, sys.stdout)
 ";
 
-/// Loads a pickle with PyTorch's memory viewer; returns `None` if `CURIUM_MEMORY_VIZ` does not name the file
-/// `_memory_viz.py`.
+/// Loads a pickle with PyTorch's memory viewer; returns `None` if `CURIUM_MEMORY_VIZ` does not name
+/// the file `_memory_viz.py`.
 #[expect(clippy::print_stderr, reason = "a skipped check is reported")]
 fn viewer(pickle: &[u8]) -> TestResult<Option<Value>> {
     let Some(path) = std::env::var_os("CURIUM_MEMORY_VIZ") else {

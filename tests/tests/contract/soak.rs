@@ -1,5 +1,5 @@
-//! Many random allocations, deallocations and accesses: nothing is leaked, and the process does not grow. `cargo run -p
-//! curium-measurements --release --example soak` runs ten million.
+//! Many random allocations, deallocations and accesses: nothing is leaked, and the process does not
+//! grow. `cargo run -p curium-measurements --release --example soak` runs ten million.
 
 use curium_tests::{Soak, TestDriver, TestResult, driver_test};
 

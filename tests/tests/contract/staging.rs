@@ -12,7 +12,8 @@ use curium_tests::{
 };
 use parking_lot::Mutex;
 
-/// The size of the staging buffers of these tests in bytes, so small that a copy uses each slot several times.
+/// The size of the staging buffers of these tests in bytes, so small that a copy uses each slot
+/// several times.
 const BUFFER: usize = 32 << 10;
 
 /// The number of words in a staged copy, not a multiple of a slot.
@@ -52,7 +53,8 @@ fn staged_copies_are_complete_at_every_length(test: &TestDriver) -> TestResult {
     Ok(())
 }
 
-/// Small copies pass through a bounce buffer, and copies of pinned memory use the driver's own copy.
+/// Small copies pass through a bounce buffer, and copies of pinned memory use the driver's own
+/// copy.
 #[driver_test]
 fn small_and_pinned_copies_are_not_staged(test: &TestDriver) -> TestResult {
     let stream = test.stream();

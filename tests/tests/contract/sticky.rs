@@ -1,10 +1,12 @@
-//! Sticky errors: once a synchronization has reported one, every later call does, and nothing hangs or panics.
+//! Sticky errors: once a synchronization has reported one, every later call does, and nothing hangs
+//! or panics.
 //!
-//! The simulator reports a failed kernel with the first synchronization. A GPU raises an interrupt, which the driver handles
-//! asynchronously: after a misaligned access, the grid may end and a synchronization succeed before the driver has received the error.
+//! The simulator reports a failed kernel with the first synchronization. A GPU raises an interrupt,
+//! which the driver handles asynchronously: after a misaligned access, the grid may end and a
+//! synchronization succeed before the driver has received the error.
 //!
-//! On a real driver the rest of the process is unusable afterwards, so each of these tests runs in a process of its
-//! own.
+//! On a real driver the rest of the process is unusable afterwards, so each of these tests runs in
+//! a process of its own.
 #![cfg(not(miri))]
 
 use std::thread;
@@ -50,7 +52,8 @@ fn wait_for_failure(test: &TestDriver, stream: &Stream) -> Error {
     }
 }
 
-/// Asserts the state after a kernel that fails with `code` was launched on `stream`, before any synchronization.
+/// Asserts the state after a kernel that fails with `code` was launched on `stream`, before any
+/// synchronization.
 fn assert_context_is_lost(
     test: &TestDriver,
     buffer: DeviceBuffer<u32>,
@@ -100,8 +103,8 @@ fn out_of_bounds_ends_the_context() -> TestResult {
             let stream = test.stream();
             let write_at = faulty::<(&mut [u32], u64, u32)>(test, "write_at")?;
             let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 4)?;
-            // SAFETY: the kernel writes out of bounds at a distance that the device detects: no memory of this program
-            // is changed.
+            // SAFETY: the kernel writes out of bounds at a distance that the device detects: no
+            // memory of this program is changed.
             let launched = unsafe {
                 write_at.launch(&stream, LaunchConfig::new(1, 1), (&mut buffer, 1 << 42, 1))
             };
@@ -122,7 +125,8 @@ fn misaligned_ends_the_context() -> TestResult {
             let write = faulty::<(&mut [u8], u32)>(test, "write_misaligned")?;
             let mut bytes = DeviceBuffer::<u8>::zeroed(&stream, 8)?;
             let buffer = DeviceBuffer::<u32>::zeroed(&stream, 4)?;
-            // SAFETY: the kernel makes a misaligned write within the buffer, which the device rejects.
+            // SAFETY: the kernel makes a misaligned write within the buffer, which the device
+            // rejects.
             unsafe { write.launch(&stream, LaunchConfig::new(1, 1), (&mut bytes, 1)) }?;
             assert_context_is_lost(test, buffer, CUresult::CUDA_ERROR_MISALIGNED_ADDRESS)?;
             Ok(())

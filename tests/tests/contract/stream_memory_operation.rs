@@ -6,7 +6,8 @@ use curium_sim::{Config, Simulator};
 use curium_sys::CUresult;
 use curium_tests::{Gate, TestDriver, TestResult, driver_test, simulator_test};
 
-/// Allocates zeroed pinned memory: stream memory operations do not accept memory allocated in stream order.
+/// Allocates zeroed pinned memory: stream memory operations do not accept memory allocated in
+/// stream order.
 fn pinned<T: Zeroable>(test: &TestDriver, len: usize) -> TestResult<PinnedBuffer<T>> {
     Ok(PinnedBuffer::zeroed(
         &test.context(),
@@ -52,7 +53,8 @@ fn stream_waits_until_another_has_written_the_value(test: &TestDriver) -> TestRe
     let buffer = pinned::<u32>(test, 1)?;
     let flag = address(&buffer);
     let gate = Gate::on(&writing);
-    // SAFETY: the address is aligned and in the buffer, which outlives the wait, and the value is written below.
+    // SAFETY: the address is aligned and in the buffer, which outlives the wait, and the value is
+    // written below.
     unsafe { waiting.wait_value_u32(flag, WaitCondition::AtLeast, 3) }?;
     // SAFETY: the address is aligned and in the buffer, which lives on this stream.
     unsafe { writing.write_value_u32(flag, 4) }?;
@@ -76,7 +78,8 @@ fn batch_does_its_operations_in_order(test: &TestDriver) -> TestResult {
         MemoryOperation::WaitU64(wide, WaitCondition::And, 1 << 63),
         MemoryOperation::WriteU32(narrow, 6),
     ];
-    // SAFETY: the addresses are aligned and in the buffer, and each wait is for a value written before.
+    // SAFETY: the addresses are aligned and in the buffer, and each wait is for a value written
+    // before.
     unsafe { stream.batch_memory_operations(&operations) }?;
     stream.synchronize()?;
     assert_eq!(*buffer, [u64::MAX, 6]);
@@ -159,7 +162,8 @@ pub(crate) mod operations {
             made(unsafe { fixture.stream.write_value_u32(fixture.value_address(), 1) }?)
         }),
         ("Stream::write_value_u64", |fixture| {
-            // SAFETY: as above; pinned memory is aligned to more than 8, and there are 16 values of 4 bytes.
+            // SAFETY: as above; pinned memory is aligned to more than 8, and there are 16 values of
+            // 4 bytes.
             made(unsafe {
                 fixture
                     .stream

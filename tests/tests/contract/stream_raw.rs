@@ -35,9 +35,11 @@ fn use_default(test: &TestDriver, make: impl FnOnce() -> Stream) -> TestResult {
 #[driver_test]
 fn default_streams_work_and_are_not_destroyed(test: &TestDriver) -> TestResult {
     let context = test.context();
-    // SAFETY: the context is current while the stream and its buffer exist, and both stay on this thread.
+    // SAFETY: the context is current while the stream and its buffer exist, and both stay on this
+    // thread.
     use_default(test, || unsafe { Stream::legacy_default(&context) })?;
-    // SAFETY: the context is current while the stream and its buffer exist, and both stay on this thread.
+    // SAFETY: the context is current while the stream and its buffer exist, and both stay on this
+    // thread.
     use_default(test, || unsafe { Stream::per_thread_default(&context) })?;
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! Deallocation on failure: memory is returned to the driver after a successful wait, or it is leaked, counted and
-//! reported. [`on_driver`] asserts that its test leaks nothing.
+//! Deallocation on failure: memory is returned to the driver after a successful wait, or it is
+//! leaked, counted and reported. [`on_driver`] asserts that its test leaks nothing.
 
 mod kinds;
 

@@ -327,7 +327,8 @@ fn view_that_is_written_holds_the_whole_last_row(test: &TestDriver) -> TestResul
     Ok(())
 }
 
-/// Copies the tile at `{4, 1}` of a matrix of 32-bit words, 4 rows of 8, to `{8, 2}` of another matrix.
+/// Copies the tile at `{4, 1}` of a matrix of 32-bit words, 4 rows of 8, to `{8, 2}` of another
+/// matrix.
 const COPY_PART: &str = ".version 8.6
 .target sm_90
 .address_size 64
@@ -365,7 +366,8 @@ fn tensor_tile_is_copied_by_tensor_maps(test: &TestDriver) -> TestResult {
     let mut write = TensorViewMut::tiled(to.as_slice_mut(), &matrix(pointer), &[8, 4])?;
     let library = Library::from_ptx(&stream, COPY_PART)?;
     let kernel = library.kernel::<(TensorRead, TensorWrite)>("copy_part")?;
-    // SAFETY: the kernel reads through one map and writes through the other, both of which keep their memory alive.
+    // SAFETY: the kernel reads through one map and writes through the other, both of which keep
+    // their memory alive.
     unsafe { kernel.launch(&stream, LaunchConfig::new(1, 1), (&read, &mut write)) }?;
     let actual = to.to_vec()?;
     for (index, word) in actual.iter().enumerate() {

@@ -1,4 +1,5 @@
-//! Contexts and threads: one context for many threads, one context per device, and destruction after all threads.
+//! Contexts and threads: one context for many threads, one context per device, and destruction
+//! after all threads.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

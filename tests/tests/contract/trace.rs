@@ -37,7 +37,8 @@ fn events<'a>(trace: &'a Value, category: &str) -> TestResult<Vec<&'a Value>> {
         .collect())
 }
 
-/// Returns the calls of this thread: other tests run concurrently in the same process. A metadata event gives the name of each thread.
+/// Returns the calls of this thread: other tests run concurrently in the same process. A metadata
+/// event gives the name of each thread.
 fn thread_calls(trace: &Value) -> TestResult<Vec<&Value>> {
     let name = thread::current().name().ok_or("unnamed thread")?.to_owned();
     let events = trace["traceEvents"]
@@ -85,7 +86,8 @@ fn trace_records_host_calls_with_codes(test: &TestDriver) -> TestResult {
     Ok(())
 }
 
-/// The duration of the gate below in microseconds. A simulator may delay the first event, but only for a part of the 60 ms.
+/// The duration of the gate below in microseconds. A simulator may delay the first event, but only
+/// for a part of the 60 ms.
 const MIN_GATE_DURATION: f64 = 19_000.0;
 
 /// Work of a stream is placed between its launch and its end on the host.
@@ -111,8 +113,8 @@ fn trace_places_work_between_launch_and_end(test: &TestDriver) -> TestResult {
     let calls = thread_calls(&trace)?;
     let (launched, _) = last_span(&calls, "cuLaunchHostFunc")?;
     let (_, waited) = last_span(&calls, "cuStreamSynchronize")?;
-    // The clocks are correlated with an error of the duration of an event, which is much smaller than this
-    // tolerance.
+    // The clocks are correlated with an error of the duration of an event, which is much smaller
+    // than this tolerance.
     assert!(
         begin > launched - 10_000.0 && end < waited + 10_000.0,
         "{launched} {begin} {end} {waited}"
@@ -198,8 +200,8 @@ fn cupti() -> TestResult<Cupti> {
     }
 }
 
-/// Traces the operations of the devices during `work`, the body of the test called `name`. CUPTI records the whole process, which
-/// therefore runs no other test.
+/// Traces the operations of the devices during `work`, the body of the test called `name`. CUPTI
+/// records the whole process, which therefore runs no other test.
 fn with_activities(
     work: impl FnOnce(&TestDriver) -> TestResult,
     check: impl FnOnce(&TestDriver, &Timeline) -> TestResult,
@@ -476,7 +478,8 @@ fn activity_kinds_select_operations() -> TestResult {
     })
 }
 
-/// A trace reuses the buffers of the previous one and zeroes them: the simulated CUPTI drops records in buffers that are not zero.
+/// A trace reuses the buffers of the previous one and zeroes them: the simulated CUPTI drops
+/// records in buffers that are not zero.
 #[test]
 fn consecutive_traces_lose_no_record() -> TestResult {
     in_new_process(|| {
@@ -583,7 +586,8 @@ fn cupti_that_is_too_old_is_rejected() -> TestResult {
     input.write_all(source.as_bytes())?;
     drop(input);
     assert!(compiler.wait()?.success());
-    // SAFETY: the library has no initializer, and its functions have the signatures of CUPTI's as far as they are called.
+    // SAFETY: the library has no initializer, and its functions have the signatures of CUPTI's as
+    // far as they are called.
     let result = unsafe { Cupti::load_from(&library) };
     std::fs::remove_file(&library)?;
     let message = result.expect_err("it is too old").to_string();

@@ -43,9 +43,11 @@ impl Model {
             DeviceBuffer::from_slice(stream, &values).expect("allocation failed")
         };
         Self {
-            // SAFETY: the kernel compares its indices with the sizes, which are those of the buffers here.
+            // SAFETY: the kernel compares its indices with the sizes, which are those of the
+            // buffers here.
             matmul: unsafe { matmul.expect("the kernel is there").declare_safe() },
-            // SAFETY: the kernel compares its index with the length, which is that of the buffers here.
+            // SAFETY: the kernel compares its index with the length, which is that of the buffers
+            // here.
             saxpy: unsafe { saxpy.expect("the kernel is there").declare_safe() },
             inputs: elements(&weight),
             transposed: elements(&|row, column| weight(column, row)),

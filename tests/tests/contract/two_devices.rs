@@ -1,5 +1,5 @@
-//! Two devices with peer access: copies of every form, kernel arguments, and pools that both allocate from. On a
-//! machine with one GPU nothing of this runs.
+//! Two devices with peer access: copies of every form, kernel arguments, and pools that both
+//! allocate from. On a machine with one GPU nothing of this runs.
 
 use curium_driver::{DevicePointer, Function, LaunchConfig, Library, Stream};
 use curium_memory::copy::{CopyBatch, CopyOptions};
@@ -241,7 +241,8 @@ fn kernel_needs_peer_access() -> TestResult {
             let library = Library::from_ptx(there.context(), kernels::FILL)?;
             let fill = library.kernel::<(DevicePointer<u32>, u32, u32)>("fill")?;
             let arguments = (plain.as_pointer(), 1, LEN as u32);
-            // SAFETY: the memory has this many words; the missing access of the device is the subject of the test.
+            // SAFETY: the memory has this many words; the missing access of the device is the
+            // subject of the test.
             unsafe { fill.launch(there, LaunchConfig::for_elements(LEN), arguments) }?;
             let error = there
                 .synchronize()

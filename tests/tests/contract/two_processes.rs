@@ -1,5 +1,5 @@
-//! Memory, pools and events shared by two processes, on two devices if there are two: the first process uses the first
-//! device, and the second process the last.
+//! Memory, pools and events shared by two processes, on two devices if there are two: the first
+//! process uses the first device, and the second process the last.
 #![cfg(all(target_os = "linux", not(miri)))]
 
 use std::os::fd::AsFd;
@@ -93,8 +93,8 @@ fn allocate_shared(stream: &Stream, peer: &mut Peer) -> TestResult<CUdeviceptr> 
 }
 
 fn free(stream: &Stream, address: CUdeviceptr) -> TestResult {
-    // SAFETY: the memory was allocated from this resource with this size and alignment, and the other process has
-    // closed it.
+    // SAFETY: the memory was allocated from this resource with this size and alignment, and the
+    // other process has closed it.
     unsafe {
         SyncAlloc.deallocate(
             stream,
@@ -206,8 +206,8 @@ fn pool_is_imported() -> TestResult {
         peer.send(&pool.export_pointer(pointer)?.to_bytes());
         peer.meet();
         expect(&stream, pointer.as_raw(), 7)?;
-        // SAFETY: the memory was allocated from this pool with this size and alignment, and the other process has
-        // closed it.
+        // SAFETY: the memory was allocated from this pool with this size and alignment, and the
+        // other process has closed it.
         unsafe { pool.deallocate(&stream, pointer, BYTES, 256) }?;
         stream.synchronize()?;
         Ok(())

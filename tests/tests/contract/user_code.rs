@@ -65,7 +65,8 @@ impl Wake for Blocking {
     }
 }
 
-/// Wakers that block, more than one at a time, delay neither other streams' futures nor those of events.
+/// Wakers that block, more than one at a time, delay neither other streams' futures nor those of
+/// events.
 #[driver_test]
 fn blocked_wakers_do_not_stall_other_futures(test: &TestDriver) -> TestResult {
     let stream = test.stream();
@@ -159,12 +160,14 @@ impl Outliving {
     ///
     /// It is not borrowed any more.
     unsafe fn end(self) {
-        // SAFETY: the reference came from a `Box`, and the caller guarantees that it is the last one.
+        // SAFETY: the reference came from a `Box`, and the caller guarantees that it is the last
+        // one.
         drop(unsafe { Box::from_raw(std::ptr::from_ref(self.0).cast_mut()) });
     }
 }
 
-/// A thread that holds an access operation of a capture cannot wait for itself at the end of the capture.
+/// A thread that holds an access operation of a capture cannot wait for itself at the end of the
+/// capture.
 #[driver_test]
 fn guard_that_outlives_a_capture_closure_is_an_error(test: &TestDriver) -> TestResult {
     let mut retained = None;
@@ -213,7 +216,8 @@ fn forgotten_guard_does_not_hang_its_own_thread(test: &TestDriver) -> TestResult
     Ok(())
 }
 
-/// `release` is for destructors, and is safe: it permits waits in a capture closure, and no work that the graph would miss.
+/// `release` is for destructors, and is safe: it permits waits in a capture closure, and no work
+/// that the graph would miss.
 #[driver_test]
 fn release_enqueues_no_work_beside_a_capture(test: &TestDriver) -> TestResult {
     let stream = test.stream();
@@ -250,7 +254,8 @@ fn executable(test: &TestDriver) -> Result<GraphExec> {
     graph.instantiate()
 }
 
-/// Runs `action`, and returns `true` once an executable graph of the test's driver has been destroyed.
+/// Runs `action`, and returns `true` once an executable graph of the test's driver has been
+/// destroyed.
 fn destroys_graph(test: &TestDriver, action: impl FnOnce()) -> bool {
     let driver = test.driver().clone();
     let is_destroyed = Arc::new(AtomicBool::new(false));
@@ -267,7 +272,8 @@ fn destroys_graph(test: &TestDriver, action: impl FnOnce()) -> bool {
     eventually(|| is_destroyed.load(Ordering::Acquire))
 }
 
-/// The driver permits no call in a host function, so the executable graph is destroyed on another thread.
+/// The driver permits no call in a host function, so the executable graph is destroyed on another
+/// thread.
 #[driver_test]
 fn graph_dropped_in_a_host_function_is_destroyed(test: &TestDriver) -> TestResult {
     let stream = test.stream();
@@ -293,7 +299,8 @@ fn graph_owned_by_a_host_node_is_destroyed(test: &TestDriver) -> TestResult {
 
 /// A future is resolved when a queued closure panics in its destructor.
 ///
-/// The context fails before the function runs; the destructor of what it owns panics, and the future is resolved nevertheless.
+/// The context fails before the function runs; the destructor of what it owns panics, and the
+/// future is resolved nevertheless.
 #[simulator_test]
 fn future_resolves_despite_a_destructor_panic(
     test: &TestDriver,

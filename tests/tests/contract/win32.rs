@@ -167,7 +167,8 @@ fn driver_borrows_handles() -> TestResult {
     api.cuDestroyExternalMemory = Some(destroy_memory);
     api.cuImportExternalSemaphore = Some(import_semaphore);
     api.cuDestroyExternalSemaphore = Some(destroy_semaphore);
-    // SAFETY: the functions are the simulator's, which outlives the driver, and replacements that return results of a driver.
+    // SAFETY: the functions are the simulator's, which outlives the driver, and replacements that
+    // return results of a driver.
     let driver = unsafe { Driver::from_api(api) }?;
     let device = driver.device(0)?;
     let context = device.primary_context()?;

@@ -23,7 +23,8 @@ fn contains(folder: &Path, texts: &[&str]) -> Result<bool, Box<dyn Error>> {
     Ok(false)
 }
 
-/// With `test = false` and `doctest = false`, cargo compiles no unit tests and no examples of documentation.
+/// With `test = false` and `doctest = false`, cargo compiles no unit tests and no examples of
+/// documentation.
 #[test]
 fn untested_packages_have_no_tests() -> Result<(), Box<dyn Error>> {
     const KINDS: [(&str, &[&str]); 2] = [

@@ -26,7 +26,8 @@ const PACKAGES: [&str; 9] = [
     "rand",
 ];
 
-/// Names of other operations than the function that they stand in: the function, the name, and the reason.
+/// Names of other operations than the function that they stand in: the function, the name, and the
+/// reason.
 const OTHER_OPERATIONS: [(&str, &str, &str); 4] = [
     (
         "ArgumentList::check",
@@ -107,7 +108,8 @@ impl Operations {
         }
     }
 
-    /// Collects the literals of a macro, and its identifiers, which may be those of functions of any type.
+    /// Collects the literals of a macro, and its identifiers, which may be those of functions of
+    /// any type.
     fn add_tokens(&mut self, tokens: TokenStream) {
         for token in tokens {
             match &token {
@@ -226,8 +228,8 @@ impl<'ast> Visit<'ast> for Operations {
     }
 }
 
-/// In a public function of a type, the name is that of the function. Elsewhere it is that of a public function, which
-/// calls the code.
+/// In a public function of a type, the name is that of the function. Elsewhere it is that of a
+/// public function, which calls the code.
 #[test]
 fn errors_name_their_function() -> Result<(), Box<dyn Error>> {
     let mut operations = Operations::default();
@@ -283,7 +285,8 @@ fn errors_name_their_function() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Returns `true` for a method on one of the `public_types`, each of which has the package before its name.
+/// Returns `true` for a method on one of the `public_types`, each of which has the package before
+/// its name.
 fn is_method_on_public_type(
     package: &str,
     function: &Function,

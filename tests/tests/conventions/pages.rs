@@ -1,6 +1,8 @@
-//! The pages of the main types in rustdoc: each opens with an example, and its methods with the constructors.
+//! The pages of the main types in rustdoc: each opens with an example, and its methods with the
+//! constructors.
 //!
-//! Rustdoc lists the methods of private modules first, in the order in which the modules are declared.
+//! Rustdoc lists the methods of private modules first, in the order in which the modules are
+//! declared.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
-//! The names of the CUDA runtime: rustdoc's search finds an operation by `cudaMalloc` as well as by `cuMemAlloc`.
+//! The names of the CUDA runtime: rustdoc's search finds an operation by `cudaMalloc` as well as by
+//! `cuMemAlloc`.
 
 use std::collections::BTreeSet;
 use std::error::Error;

@@ -14,7 +14,8 @@ pub(crate) struct Source {
     pub(crate) file: File,
 }
 
-/// Parses the sources of those crates whose folder `is_wanted`, without generated files. To parse them all takes seconds.
+/// Parses the sources of those crates whose folder `is_wanted`, without generated files. To parse
+/// them all takes seconds.
 pub(crate) fn parse_crates(
     is_wanted: impl Fn(&str) -> bool,
 ) -> Result<Vec<Source>, Box<dyn Error>> {
@@ -34,7 +35,8 @@ pub(crate) fn parse_crates(
     Ok(sources)
 }
 
-/// Returns the source files of all crates, without generated files, each with the folder of its crate.
+/// Returns the source files of all crates, without generated files, each with the folder of its
+/// crate.
 pub(crate) fn files() -> Result<Vec<(String, PathBuf)>, Box<dyn Error>> {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
     let mut files = Vec::new();

@@ -87,7 +87,8 @@ impl Modules {
         rooms
     }
 
-    /// Returns the imports of one file by another. The root of the crate, which declares and exports the modules, is left out.
+    /// Returns the imports of one file by another. The root of the crate, which declares and
+    /// exports the modules, is left out.
     fn edges(&self) -> BTreeSet<(&Module, &Module)> {
         let mut edges = BTreeSet::new();
         for (module, file) in &self.files {
@@ -119,8 +120,8 @@ impl Modules {
         })
     }
 
-    /// Returns the module with a file of its own that defines the item at `path`, as seen from the module `around`. `None` for an
-    /// item of another crate.
+    /// Returns the module with a file of its own that defines the item at `path`, as seen from the
+    /// module `around`. `None` for an item of another crate.
     fn resolve(&self, around: &[String], path: &[String], depth: usize) -> Option<&Module> {
         const MAX_DEPTH: usize = 8;
         let mut current = around.to_vec();
@@ -260,7 +261,8 @@ impl Imports {
         }
     }
 
-    /// Adds the paths in the arguments of a macro. A path that begins with `$crate` belongs to the macro's user.
+    /// Adds the paths in the arguments of a macro. A path that begins with `$crate` belongs to the
+    /// macro's user.
     fn visit_tokens(&mut self, tokens: TokenStream) {
         let mut path = Vec::new();
         let mut is_variable = false;
@@ -324,7 +326,8 @@ fn is_test(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// Imports through exports, parents, inline modules and macros are resolved to files, and those of tests are left out.
+/// Imports through exports, parents, inline modules and macros are resolved to files, and those of
+/// tests are left out.
 #[test]
 fn imports_are_resolved() -> TestResult {
     let mut modules = Modules::default();
@@ -364,7 +367,8 @@ fn imports_are_resolved() -> TestResult {
     Ok(())
 }
 
-/// A circle of rooms is found, also through other rooms, and a room that only imports it is not in it.
+/// A circle of rooms is found, also through other rooms, and a room that only imports it is not in
+/// it.
 #[test]
 fn circles_are_detected() -> TestResult {
     let mut modules = Modules::default();

@@ -1,8 +1,9 @@
 //! The direction of imports between the modules of each crate.
 //!
-//! A room is a top-level module with everything below it, or a folder within another folder. The rooms beside each other import in
-//! one direction, so they form layers: no room imports a room that imports it, directly or through others. Circles that are left are
-//! listed. The list can only shrink: a circle that is gone, or smaller, fails the test until the list says so.
+//! A room is a top-level module with everything below it, or a folder within another folder. The
+//! rooms beside each other import in one direction, so they form layers: no room imports a room
+//! that imports it, directly or through others. Circles that are left are listed. The list can only
+//! shrink: a circle that is gone, or smaller, fails the test until the list says so.
 
 mod imports;
 

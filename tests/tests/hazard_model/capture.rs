@@ -1,4 +1,5 @@
-//! Hazard tracking and captures: an event that only one of the two sides captures would invalidate the capture.
+//! Hazard tracking and captures: an event that only one of the two sides captures would invalidate
+//! the capture.
 
 use curium_driver::AsRawStream as _;
 use curium_driver::Stream;

@@ -21,7 +21,8 @@ pub(crate) struct RecordingDriver {
 
 #[derive(Default)]
 struct State {
-    /// The work ordered before the next item of each stream, and before each event. The index is the handle.
+    /// The work ordered before the next item of each stream, and before each event. The index is
+    /// the handle.
     past: Vec<WorkSet>,
     /// The stream on which each event was last recorded, by event handle.
     recorded: Vec<usize>,

@@ -1,7 +1,7 @@
 //! Graph launches among the accesses of the memory's owner, for every short program.
 //!
-//! One graph reads the memory and one writes it; both are captured before any step of the program. In every program,
-//! each access and each launch is ordered after all conflicting ones.
+//! One graph reads the memory and one writes it; both are captured before any step of the program.
+//! In every program, each access and each launch is ordered after all conflicting ones.
 
 use curium_driver::hazard::Accesses;
 use curium_driver::{Error, Graph, GraphExec, Result, Stream};
@@ -122,7 +122,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Makes the stream wait. A launch records itself immediately: the following work represents it.
+    /// Makes the stream wait. A launch records itself immediately: the following work represents
+    /// it.
     fn before(&mut self, kind: Kind, stream: &Stream) -> Result<()> {
         match (kind, &mut self.graphs) {
             (Kind::Read, _) => self.accesses.before_read(&mut begin(stream)),
@@ -134,8 +135,8 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Runs every program of up to `max_length` steps, captured before each step in turn; returns the number of programs, the
-/// number of failures, and the first failure.
+/// Runs every program of up to `max_length` steps, captured before each step in turn; returns the
+/// number of programs, the number of failures, and the first failure.
 fn check_all(max_length: usize, forgotten: Option<Kind>) -> (u64, u64, Option<String>) {
     let driver = RecordingDriver::new();
     let mut programs = 0;

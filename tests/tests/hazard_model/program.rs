@@ -61,13 +61,14 @@ struct Run<'a> {
 }
 
 impl Program<'_> {
-    /// Calls `check` with every program of `length` accesses, up to renaming of streams and allocations.
+    /// Calls `check` with every program of `length` accesses, up to renaming of streams and
+    /// allocations.
     pub(crate) fn each(length: usize, mut check: impl FnMut(&Program<'_>)) {
         extend(&mut Vec::new(), length, &mut check);
     }
 
-    /// Runs the program with the `failing`-th record or wait failing, and returns the number of calls, or the
-    /// violation.
+    /// Runs the program with the `failing`-th record or wait failing, and returns the number of
+    /// calls, or the violation.
     pub(crate) fn run(
         &self,
         driver: &RecordingDriver,
@@ -92,8 +93,8 @@ impl Program<'_> {
     }
 }
 
-/// Appends `length` steps to `steps`. A stream or allocation is one that was used or the next unused one: others differ
-/// only in their names.
+/// Appends `length` steps to `steps`. A stream or allocation is one that was used or the next
+/// unused one: others differ only in their names.
 fn extend(steps: &mut Vec<Step>, length: usize, check: &mut impl FnMut(&Program<'_>)) {
     if length == 0 {
         return check(&Program(steps));
@@ -186,7 +187,8 @@ impl<'a> Run<'a> {
         self.enqueue(step)
     }
 
-    /// Returns the streams with conflicting accesses for which the stream of this step has not waited.
+    /// Returns the streams with conflicting accesses for which the stream of this step has not
+    /// waited.
     fn needed(&self, step: Step) -> Vec<usize> {
         let conflicts = self.allocations[step.allocation].conflicts(step.kind);
         let mut streams: Vec<_> = conflicts
@@ -242,7 +244,8 @@ impl<'a> Run<'a> {
             .position(|stream| index(stream.as_raw()) == raw)
     }
 
-    /// Enqueues the work on its stream, and checks that it is ordered after all conflicting accesses.
+    /// Enqueues the work on its stream, and checks that it is ordered after all conflicting
+    /// accesses.
     fn enqueue(&mut self, step: Step) -> Result<(), String> {
         let Step {
             kind,
@@ -282,8 +285,8 @@ impl<'a> Run<'a> {
 }
 
 impl Allocation {
-    /// Returns the accesses that conflict with one of this kind: for a read the last write, otherwise the last write
-    /// and all later reads.
+    /// Returns the accesses that conflict with one of this kind: for a read the last write,
+    /// otherwise the last write and all later reads.
     fn conflicts(&self, kind: AccessKind) -> impl Iterator<Item = &Access> {
         let last = self
             .history

@@ -1,8 +1,10 @@
-//! Rule 5 as a state machine: two threads, each step of which is atomic for the driver or the memory of the process.
+//! Rule 5 as a state machine: two threads, each step of which is atomic for the driver or the
+//! memory of the process.
 //!
-//! One thread enqueues accesses on a stream and records after each the number of sync points of the stream. The other
-//! creates sync points: it increments the number, records the event, and stores that its own stream has waited for it;
-//! then it decides for each recorded access whether a wait is required, as a later access to the same memory would.
+//! One thread enqueues accesses on a stream and records after each the number of sync points of the
+//! stream. The other creates sync points: it increments the number, records the event, and stores
+//! that its own stream has waited for it; then it decides for each recorded access whether a wait
+//! is required, as a later access to the same memory would.
 
 /// The order of the steps.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -87,7 +89,8 @@ impl State {
         }
     }
 
-    /// Checks that every recorded access for which no wait is inserted is covered by an earlier wait.
+    /// Checks that every recorded access for which no wait is inserted is covered by an earlier
+    /// wait.
     fn assert_safe(&self) -> Result<(), String> {
         for (number, sync_points_seen) in self.recorded.iter().enumerate().take(self.accesses) {
             let is_waited_for = self

@@ -1,5 +1,6 @@
-//! Instruction forms that depend on the location of their operands, or on several threads: each is a kernel of one or a
-//! few blocks whose threads each write 32 bytes, which are compared with a definition over the operands of all threads.
+//! Instruction forms that depend on the location of their operands, or on several threads: each is
+//! a kernel of one or a few blocks whose threads each write 32 bytes, which are compared with a
+//! definition over the operands of all threads.
 
 mod accepted;
 mod address;
@@ -84,11 +85,13 @@ impl Extent {
 
 /// An instruction form, in a kernel of its own.
 pub(crate) struct BlockForm {
-    /// The unique name: the instruction as written, and after a space a suffix if several forms have that spelling.
+    /// The unique name: the instruction as written, and after a space a suffix if several forms
+    /// have that spelling.
     pub(crate) name: String,
     /// PTX that uses the declarations of the preamble.
     pub(crate) code: String,
-    /// Declarations before the kernel. `FN` is replaced by a prefix unique to this form, here and in the code.
+    /// Declarations before the kernel. `FN` is replaced by a prefix unique to this form, here and
+    /// in the code.
     declared: String,
     /// The minimum compute capability.
     pub(crate) architecture: u32,
@@ -104,7 +107,8 @@ pub(crate) struct BlockForm {
 }
 
 impl BlockForm {
-    /// Creates a form whose result in each thread is a function of the operands of all threads and the thread's number.
+    /// Creates a form whose result in each thread is a function of the operands of all threads and
+    /// the thread's number.
     pub(crate) fn new(
         name: impl Into<String>,
         code: impl Into<String>,
@@ -230,9 +234,10 @@ pub(crate) fn forms() -> Vec<BlockForm> {
     FAMILIES.iter().flat_map(|(_, forms)| forms()).collect()
 }
 
-/// The preamble of all kernels: `%l0` to `%l3` are the operands, `%r0` to `%r3` and `%h0` to `%h3` their low bits;
-/// `%thread` is the thread in its block, and each thread has 64 bytes at `%work` in global memory, at `%shared` in
-/// shared memory (at `%generic` as generic addresses) and at `%local` in local memory. The result is written to `%out`.
+/// The preamble of all kernels: `%l0` to `%l3` are the operands, `%r0` to `%r3` and `%h0` to `%h3`
+/// their low bits; `%thread` is the thread in its block, and each thread has 64 bytes at `%work` in
+/// global memory, at `%shared` in shared memory (at `%generic` as generic addresses) and at
+/// `%local` in local memory. The result is written to `%out`.
 const PREAMBLE: &str = "    .reg .pred %p<8>;
     .reg .b16 %h<32>;
     .reg .b32 %r<32>, %thread, %shared, %place;
@@ -274,7 +279,8 @@ const PREAMBLE: &str = "    .reg .pred %p<8>;
     cvt.u16.u64 %h3, %l3;
 ";
 
-/// The words of the kernel parameter `table` and of the constant memory `words`, which all threads read.
+/// The words of the kernel parameter `table` and of the constant memory `words`, which all threads
+/// read.
 pub(crate) const TABLE: [u64; 4] = [
     0x8081_8283_8485_8687,
     0x0123_4567_89ab_cdef,

@@ -92,7 +92,8 @@ pub(crate) enum Expected {
 
 /// A form of an instruction.
 pub(crate) struct Form {
-    /// The unique name: the instruction as written, and a suffix if several forms have that spelling.
+    /// The unique name: the instruction as written, and a suffix if several forms have that
+    /// spelling.
     pub(crate) name: String,
     /// PTX with `$d` for the result and `$a` to `$e` for the sources.
     pub(crate) code: String,
@@ -197,8 +198,8 @@ impl Form {
         self
     }
 
-    /// Returns the result with every NaN that PTX leaves unspecified replaced by one NaN: NaNs of f64, and NaNs from
-    /// conversions.
+    /// Returns the result with every NaN that PTX leaves unspecified replaced by one NaN: NaNs of
+    /// f64, and NaNs from conversions.
     pub(crate) fn canonical(&self, bits: u64) -> u64 {
         let is_free = |format: Format| format == F64 || self.name.starts_with("cvt.");
         match self.result {

@@ -1,9 +1,10 @@
-//! Compares every form of arithmetic instructions, for edge-case and random operands, on a GPU and on the simulator,
-//! with a reference that is independent of the simulator.
+//! Compares every form of arithmetic instructions, for edge-case and random operands, on a GPU and
+//! on the simulator, with a reference that is independent of the simulator.
 //!
-//! With `CURIUM_TEST_DRIVER=cuda` the forms run on this machine's GPU; with `CURIUM_INSTRUCTION_RECORD=FILE` the test
-//! also writes the results to that file, and the differences from the reference to `FILE.differences`. On the simulator
-//! the results are also compared with the record of a GPU in the repository. Block forms that the driver rejects are
+//! With `CURIUM_TEST_DRIVER=cuda` the forms run on this machine's GPU; with
+//! `CURIUM_INSTRUCTION_RECORD=FILE` the test also writes the results to that file, and the
+//! differences from the reference to `FILE.differences`. On the simulator the results are also
+//! compared with the record of a GPU in the repository. Block forms that the driver rejects are
 //! listed in `FILE.left-out`. `CURIUM_INSTRUCTION_PTX=FOLDER` writes the modules, for `ptxas`.
 #![cfg(not(miri))]
 
@@ -148,8 +149,8 @@ fn differences(record: &Record, form: &Form, results: &[u64]) -> String {
     text
 }
 
-/// Returns `true` if the GPU's results are ignored: video instructions that an H200's driver emulates differently from
-/// the PTX documentation.
+/// Returns `true` if the GPU's results are ignored: video instructions that an H200's driver
+/// emulates differently from the PTX documentation.
 fn is_emulated(form: &Form) -> bool {
     include_str!("emulated.txt")
         .lines()

@@ -1,11 +1,11 @@
-//! The NaN that an instruction returns for NaN operands, as a table: PTX does not specify it, but programs can observe
-//! it.
+//! The NaN that an instruction returns for NaN operands, as a table: PTX does not specify it, but
+//! programs can observe it.
 //!
-//! A result is one letter: `A`, `B`, `C` for the quieted NaN of the first, second or third operand, in lower case if
-//! its sign is inverted; `1`, `2`, `3` for the unchanged operand; `+` and `-` for the NaN with only the quiet bit, `F`
-//! for all ones, `.` for a number, and otherwise the bits in brackets. With `CURIUM_TEST_DRIVER=cuda` and
-//! `CURIUM_NAN_RECORD=FILE` the table of this machine's GPU is written to `FILE`; copy it to `nan.txt` to compare the
-//! simulator with it.
+//! A result is one letter: `A`, `B`, `C` for the quieted NaN of the first, second or third operand,
+//! in lower case if its sign is inverted; `1`, `2`, `3` for the unchanged operand; `+` and `-` for
+//! the NaN with only the quiet bit, `F` for all ones, `.` for a number, and otherwise the bits in
+//! brackets. With `CURIUM_TEST_DRIVER=cuda` and `CURIUM_NAN_RECORD=FILE` the table of this
+//! machine's GPU is written to `FILE`; copy it to `nan.txt` to compare the simulator with it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -126,7 +126,8 @@ fn letter(result: u64, format: Format, sources: &[(u64, Format)]) -> String {
     }
 }
 
-/// Returns the digit of an unchanged operand; for a quiet operand it cannot be distinguished from the letter.
+/// Returns the digit of an unchanged operand; for a quiet operand it cannot be distinguished from
+/// the letter.
 fn digit(name: &str) -> String {
     match name {
         "A" => "1".into(),
@@ -179,7 +180,8 @@ fn line(stream: &Stream, name: &str, result: Format, sources: &[Format]) -> Test
     let words = DeviceBuffer::from_slice(stream, &words)?;
     let mut results = DeviceBuffer::<u64>::zeroed(stream, threads)?;
     let kernel = library.kernel::<(&[u64], &mut [u64])>("f0")?;
-    // SAFETY: the launch has one thread per result, each of which reads its own operands and writes its own result.
+    // SAFETY: the launch has one thread per result, each of which reads its own operands and writes
+    // its own result.
     unsafe {
         kernel.launch(
             stream,

@@ -1,4 +1,5 @@
-//! Checks the table of opcodes and their tests: it is complete, and every listed test exists and uses the opcode.
+//! Checks the table of opcodes and their tests: it is complete, and every listed test exists and
+//! uses the opcode.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

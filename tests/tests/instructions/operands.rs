@@ -68,7 +68,8 @@ pub(crate) fn operands(form: &Form) -> Vec<Sources> {
     tuples
 }
 
-/// Returns words for the threads of a block, a quarter of which are edge values, seeded with a name.
+/// Returns words for the threads of a block, a quarter of which are edge values, seeded with a
+/// name.
 pub(crate) fn words(name: &str, threads: usize) -> Vec<Sources> {
     let mut random = Random(hash(name.bytes()));
     let edges = [
@@ -241,8 +242,8 @@ fn integer(bits: u32, random: &mut Random) -> u64 {
     }
 }
 
-/// Returns a random number of any magnitude, or with probability one half a number near 1, so that sums do not
-/// degenerate.
+/// Returns a random number of any magnitude, or with probability one half a number near 1, so that
+/// sums do not degenerate.
 fn float(format: Format, random: &mut Random) -> u64 {
     let bits = random.next() & mask(format.width);
     if random.next() & 1 == 0 {

@@ -119,7 +119,8 @@ fn results(stream: &Stream, library: &Library, index: usize, form: &Form) -> Vec
     let kernel = library
         .kernel::<(&[u64], &mut [u64])>(&format!("f{index}"))
         .expect("the module has the kernel");
-    // SAFETY: the launch has one thread per result, each of which reads its own operands and writes its own result.
+    // SAFETY: the launch has one thread per result, each of which reads its own operands and writes
+    // its own result.
     unsafe {
         kernel.launch(
             stream,

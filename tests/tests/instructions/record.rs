@@ -1,7 +1,8 @@
 //! The results of a GPU as text: one line for each form.
 //!
-//! The line of an exact form has a hash of every 32 results, so that a difference can be traced to its operands; the
-//! line of an approximate form has all results, because no reference computes the same ones.
+//! The line of an exact form has a hash of every 32 results, so that a difference can be traced to
+//! its operands; the line of an approximate form has all results, because no reference computes the
+//! same ones.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -71,8 +72,8 @@ impl Record {
         assert!(before.is_none(), "two forms are called {}", form.name);
     }
 
-    /// Returns the parts that differ from the record, each as the index of its first result. Forms that are not in the
-    /// record, or are approximate, have none.
+    /// Returns the parts that differ from the record, each as the index of its first result. Forms
+    /// that are not in the record, or are approximate, have none.
     pub(crate) fn differing_parts(&self, form: &Form, results: &[u64]) -> Vec<usize> {
         let (Some(line), Expected::Bits(_)) = (self.lines.get(&form.name), &form.expected) else {
             return Vec::new();

@@ -6,7 +6,8 @@ use curium_tests::TestResult;
 
 use super::{SIMULATOR, example};
 
-/// Both crates use the simulator's driver, and cudarc its cuBLAS, which multiplies buffers of Curium on Curium's stream.
+/// Both crates use the simulator's driver, and cudarc its cuBLAS, which multiplies buffers of
+/// Curium on Curium's stream.
 #[test]
 fn cudarc_multiplies_buffers() -> TestResult {
     let driver = SIMULATOR.parent().ok_or("no parent folder")?;

@@ -31,7 +31,8 @@ static EXAMPLE: LibraryDescription = LibraryDescription {
 /// Rejects version 0, as a binding rejects a stub library.
 fn check(library: &LoadedLibrary) -> Result<(), Rejection> {
     let address = library.address(c"exampleVersion");
-    // SAFETY: the function is required, and the libraries of these tests export it with this signature.
+    // SAFETY: the function is required, and the libraries of these tests export it with this
+    // signature.
     let version =
         unsafe { std::mem::transmute::<*const c_void, extern "C" fn() -> c_int>(address) };
     if version() == 0 {

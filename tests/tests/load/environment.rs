@@ -1,4 +1,5 @@
-//! The environment variables of the simulator library: faults, devices, and the files for the trace and the summary.
+//! The environment variables of the simulator library: faults, devices, and the files for the trace
+//! and the summary.
 
 use curium_tests::TestResult;
 use std::path::Path;
@@ -6,8 +7,8 @@ use std::process::{Command, Output};
 
 use super::{REPORT, SIMULATOR, assert_reports_error, assert_reports_saxpy, folder, report};
 
-/// Returns the output of the program with the simulator as its driver and these variables, and the summary that it
-/// writes.
+/// Returns the output of the program with the simulator as its driver and these variables, and the
+/// summary that it writes.
 fn summary(test: &str, variables: &[(&str, &str)]) -> TestResult<(Output, String)> {
     let path = folder("summary").join(test);
     let _ = std::fs::remove_file(&path);
@@ -121,7 +122,8 @@ fn trace_goes_to_a_file() -> TestResult {
     Ok(())
 }
 
-/// Returns the output of a program whose kernel writes out of bounds, with this value of `CURIUM_SIM_CHECKS`.
+/// Returns the output of a program whose kernel writes out of bounds, with this value of
+/// `CURIUM_SIM_CHECKS`.
 fn report_fault(checks: &str) -> TestResult<(Output, String, String)> {
     let mut command = Command::new(&*REPORT);
     command

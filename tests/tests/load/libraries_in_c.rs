@@ -43,8 +43,8 @@ fn versioned_library(path: &Path, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// A program that was linked to NVIDIA's libraries of any CUDA version computes with the simulator's. A function that is not simulated
-/// returns the library's code, and is reported once.
+/// A program that was linked to NVIDIA's libraries of any CUDA version computes with the
+/// simulator's. A function that is not simulated returns the library's code, and is reported once.
 #[test]
 fn program_in_c_uses_simulated_libraries() -> Result<()> {
     let simulator = SIMULATOR.parent().context("a file lies in a folder")?;

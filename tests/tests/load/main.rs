@@ -55,7 +55,8 @@ static SIMULATOR: LazyLock<PathBuf> = LazyLock::new(|| {
     library
 });
 
-/// The simulator with the symbols of CUDA 13.0 and no newer ones, linked as `cargo xtask sim --cuda 13.0` does.
+/// The simulator with the symbols of CUDA 13.0 and no newer ones, linked as
+/// `cargo xtask sim --cuda 13.0` does.
 static OLD_SIMULATOR: LazyLock<PathBuf> = LazyLock::new(|| {
     let objects = SIMULATOR.with_file_name("../debug/libcurium_sim_libraries.a");
     let folder = folder("simulator_13_0");
@@ -119,7 +120,8 @@ fn example(name: &str) -> PathBuf {
     program
 }
 
-/// Returns a Cargo command without the variables that Cargo sets for a test, which would rebuild everything.
+/// Returns a Cargo command without the variables that Cargo sets for a test, which would rebuild
+/// everything.
 fn cargo() -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     for (name, _) in std::env::vars_os().filter(|(name, _)| is_cargos_own(&name.to_string_lossy()))
@@ -174,7 +176,8 @@ fn build(path: &Path, source: &str) {
         .args([path, &text]));
 }
 
-/// Builds a library that reports the driver version `version`, or the error `code`, and exports only `cuInit` besides.
+/// Builds a library that reports the driver version `version`, or the error `code`, and exports
+/// only `cuInit` besides.
 fn build_driver(path: &Path, code: u32, version: i32) {
     let source = format!(
         "#[unsafe(no_mangle)] pub extern \"C\" fn cuInit(_: u32) -> u32 {{ {code} }}
@@ -187,11 +190,13 @@ fn build_driver(path: &Path, code: u32, version: i32) {
 }
 
 fn load(path: &Path) -> Result<Api, LoadError> {
-    // SAFETY: the libraries of this file are the simulator, or have functions of the driver's signatures only.
+    // SAFETY: the libraries of this file are the simulator, or have functions of the driver's
+    // signatures only.
     unsafe { Api::load_from(path) }
 }
 
-/// Returns the reason why `path` does not load, and the message, which contains the path and a hint.
+/// Returns the reason why `path` does not load, and the message, which contains the path and a
+/// hint.
 fn rejection(path: &Path) -> (Rejection, String) {
     let error = load(path).expect_err("this file is not a driver");
     let text = error.to_string();
@@ -214,12 +219,14 @@ fn rejection(path: &Path) -> (Rejection, String) {
     (attempt.rejection, text)
 }
 
-/// Returns the output of the program that reports on its driver, with only these variables that name a driver.
+/// Returns the output of the program that reports on its driver, with only these variables that
+/// name a driver.
 fn report(variables: &[(&str, &Path)]) -> TestResult<Output> {
     Ok(report_command(variables).output()?)
 }
 
-/// Returns the command that runs the program that reports on its driver, with only these variables that name a library.
+/// Returns the command that runs the program that reports on its driver, with only these variables
+/// that name a library.
 fn report_command(variables: &[(&str, &Path)]) -> Command {
     let mut command = Command::new(&*REPORT);
     command
@@ -566,7 +573,8 @@ fn forked_child_functions_fail() -> TestResult {
     assert_eq!(code, CUresult::CUDA_SUCCESS);
     let find = api.cuGetProcAddress_v2.ok_or("no `cuGetProcAddress_v2`")?;
     let mut address = std::ptr::null_mut();
-    // SAFETY: the name is NUL-terminated, the address is valid for writes, and the status is optional.
+    // SAFETY: the name is NUL-terminated, the address is valid for writes, and the status is
+    // optional.
     let code = unsafe {
         find(
             c"cuDeviceGetCount".as_ptr(),

@@ -1,5 +1,5 @@
-//! Set-uid programs: their environment is chosen by the caller, and selects no code that they load and no file that
-//! they write.
+//! Set-uid programs: their environment is chosen by the caller, and selects no code that they load
+//! and no file that they write.
 
 use curium_tests::TestResult;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -59,7 +59,8 @@ fn library(folder: &Path, name: &str) -> [PathBuf; 2] {
     [path, written]
 }
 
-/// Runs this test in a process of another user, and returns the names of the variables that it followed.
+/// Runs this test in a process of another user, and returns the names of the variables that it
+/// followed.
 fn followed(program: &Path, simulator: &Path, folder: &Path) -> Vec<&'static str> {
     let libraries = LIBRARIES.map(|name| (name, library(folder, name)));
     let files = FILES.map(|name| (name, [folder.join(name), folder.join(name)]));

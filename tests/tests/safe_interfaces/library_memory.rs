@@ -1,5 +1,5 @@
-//! Device memory that a handle of a library keeps is a `LibraryMemory`, whose accesses are tracked, and not a buffer
-//! whose accesses could be forgotten.
+//! Device memory that a handle of a library keeps is a `LibraryMemory`, whose accesses are tracked,
+//! and not a buffer whose accesses could be forgotten.
 
 use quote::ToTokens as _;
 use syn::visit::Visit;

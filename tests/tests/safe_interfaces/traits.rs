@@ -1,7 +1,8 @@
-//! A trait that `unsafe` code trusts is an `unsafe trait`, or sealed: other crates cannot implement it in safe code.
+//! A trait that `unsafe` code trusts is an `unsafe trait`, or sealed: other crates cannot implement
+//! it in safe code.
 //!
-//! No test can find out what `unsafe` code trusts. Therefore every public trait is `unsafe` or sealed, or has a written
-//! reason.
+//! No test can find out what `unsafe` code trusts. Therefore every public trait is `unsafe` or
+//! sealed, or has a written reason.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,8 +15,8 @@ use syn::{
 
 use crate::sources::{Result, is_test, sources_with};
 
-/// The traits that safe code of other crates may implement: the crate, the trait, and the reason why no `unsafe` code
-/// trusts it.
+/// The traits that safe code of other crates may implement: the crate, the trait, and the reason
+/// why no `unsafe` code trusts it.
 const OPEN: &[(&str, &str, &str)] = &[
     (
         "driver",
@@ -107,8 +108,8 @@ struct CrateTraits {
     public: Vec<PublicTrait>,
     /// The traits in private inline modules, each with its module: other crates cannot name them.
     unnameable: BTreeSet<(String, String)>,
-    /// The traits in modules that are implemented for every type with some bounds, each with its module and these
-    /// bounds.
+    /// The traits in modules that are implemented for every type with some bounds, each with its
+    /// module and these bounds.
     blanket: Vec<(String, String, Vec<String>)>,
     /// The paths of public re-exports.
     exports: Vec<Vec<String>>,
@@ -190,7 +191,8 @@ impl<'ast> Visit<'ast> for Collector<'_> {
     }
 }
 
-/// Returns the names of the traits that bound a type parameter; `None` if there is no such parameter.
+/// Returns the names of the traits that bound a type parameter; `None` if there is no such
+/// parameter.
 fn parameter_bounds(generics: &Generics, name: &syn::Ident) -> Option<Vec<String>> {
     let parameter = generics
         .params
@@ -227,8 +229,8 @@ fn use_paths(tree: &UseTree) -> Vec<Vec<String>> {
     }
 }
 
-/// Returns the public traits that the tokens of a macro declare. A trait whose name is a parameter of the macro has the
-/// parameter's name.
+/// Returns the public traits that the tokens of a macro declare. A trait whose name is a parameter
+/// of the macro has the parameter's name.
 fn macro_traits(tokens: TokenStream) -> Vec<PublicTrait> {
     let tokens: Vec<_> = tokens.into_iter().collect();
     let mut traits = Vec::new();
@@ -302,7 +304,8 @@ impl CrateTraits {
             .collect()
     }
 
-    /// Returns `true` for a trait that other crates can neither name nor get by an implementation for every type.
+    /// Returns `true` for a trait that other crates can neither name nor get by an implementation
+    /// for every type.
     fn is_seal(&self, module: &str, name: &str, sealed: &BTreeSet<&str>) -> bool {
         let is_exported = self.exports.iter().any(|path| {
             path.windows(2)

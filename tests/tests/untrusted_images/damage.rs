@@ -42,8 +42,8 @@ impl Numbers {
     }
 }
 
-/// Returns one of `cubins` with the damage of number `index`; every second one is wrapped in a fat binary for an
-/// architecture such as 90.
+/// Returns one of `cubins` with the damage of number `index`; every second one is wrapped in a fat
+/// binary for an architecture such as 90.
 pub(crate) fn damaged(cubins: &[Vec<u8>], architecture: u32, index: u64) -> Vec<u8> {
     let mut numbers = Numbers(fastrand::Rng::with_seed(index));
     let mut image = cubins[numbers.below(cubins.len())].clone();

@@ -1,4 +1,5 @@
-//! Damaged machine code: 1,000 cubins and fat binaries, none of which crashes the process through safe code.
+//! Damaged machine code: 1,000 cubins and fat binaries, none of which crashes the process through
+//! safe code.
 #![cfg(not(miri))]
 
 mod damage;
@@ -78,7 +79,8 @@ fn damaged_images_crash_drivers() -> TestResult {
     Ok(())
 }
 
-/// Written directly to the stream, because the harness captures the output of macros in tests that pass.
+/// Written directly to the stream, because the harness captures the output of macros in tests that
+/// pass.
 fn tell(text: &str) -> TestResult {
     writeln!(std::io::stderr(), "{text}")?;
     Ok(())
@@ -181,8 +183,8 @@ fn load_by_unsafe_code(test: &TestDriver, range: Range<u64>) -> TestResult {
         };
         // The driver reads past the end of a truncated image.
         let image = [image.as_slice(), &[0; 4096]].concat();
-        // SAFETY: the image is not valid compiler output; its effect is the subject of the test, in a process that may
-        // crash.
+        // SAFETY: the image is not valid compiler output; its effect is the subject of the test, in
+        // a process that may crash.
         let image = unsafe { Image::from_bytes_unchecked(kind, &image) };
         drop(Module::from_image(&context, &image, &JitOptions::new()));
         drop(Library::from_image(&context, &image, &JitOptions::new()));

@@ -22,8 +22,8 @@ type TestResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
 /// The time limit of an expected event on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// `true` while the subscriber is asked whether it is interested. Otherwise it is interested, and panics at each event
-/// and span.
+/// `true` while the subscriber is asked whether it is interested. Otherwise it is interested, and
+/// panics at each event and span.
 static PANICS_EARLY: AtomicBool = AtomicBool::new(false);
 static PANICS: AtomicUsize = AtomicUsize::new(0);
 
@@ -77,7 +77,8 @@ impl Subscriber for Panicking {
     }
 }
 
-/// Installs the subscriber in all threads. The tests run one after the other, since they count its panics.
+/// Installs the subscriber in all threads. The tests run one after the other, since they count its
+/// panics.
 fn with_subscriber() -> MutexGuard<'static, ()> {
     static INSTALL: Once = Once::new();
     static TURN: Mutex<()> = Mutex::new(());
@@ -100,8 +101,8 @@ fn with_subscriber() -> MutexGuard<'static, ()> {
     turn
 }
 
-/// Runs `action` twice: with a subscriber that panics at events and spans, and with one that panics before. Fails
-/// unless it panicked both times.
+/// Runs `action` twice: with a subscriber that panics at events and spans, and with one that panics
+/// before. Fails unless it panicked both times.
 fn with_panics(mut action: impl FnMut() -> TestResult) -> TestResult {
     let _turn = with_subscriber();
     for panics_early in [false, true] {

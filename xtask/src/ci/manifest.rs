@@ -57,7 +57,8 @@ impl Manifest {
             .try_fold(self.table.get(*first)?, |value, key| value.get(key))
     }
 
-    /// Returns the features that a user can turn on, each with its documentation: the lines before it that begin with `##`.
+    /// Returns the features that a user can turn on, each with its documentation: the lines before
+    /// it that begin with `##`.
     pub(super) fn features(&self) -> Vec<(&str, String)> {
         let named = self.get(&["features"]).and_then(Value::as_table);
         let names = named.into_iter().flat_map(Table::keys).map(String::as_str);

@@ -20,8 +20,8 @@ const PACKAGES: &[&str] = &[
     "--lib",
 ];
 
-/// The simulated driver returns addresses as integers, as a real one does. In isolation, time is simulated, so that no result depends on
-/// the load of the machine.
+/// The simulated driver returns addresses as integers, as a real one does. In isolation, time is
+/// simulated, so that no result depends on the load of the machine.
 const ISOLATED: &str = "-Zmiri-permissive-provenance -Zmiri-isolation-error=hide";
 
 /// With the files and the time of this machine.
@@ -30,7 +30,8 @@ const NOT_ISOLATED: &str = "-Zmiri-permissive-provenance -Zmiri-disable-isolatio
 /// The tests of these packages that use files.
 const WITH_FILES: &[&str] = &["image::tests::file_", "external::descriptor::tests::"];
 
-/// Tests that are slow and irrelevant under Miri: safe code over every pair of functions or many times, and files, which Miri emulates.
+/// Tests that are slow and irrelevant under Miri: safe code over every pair of functions or many
+/// times, and files, which Miri emulates.
 const TOO_LONG: &[&str] = &[
     "completion::watch::schedule::tests::",
     "function::tests::every_function_is_found_by_its_own_name_and_index",
@@ -38,7 +39,8 @@ const TOO_LONG: &[&str] = &[
     "disk_cache::tests::",
 ];
 
-/// The contract tests that are always interpreted, on the simulator, by prefix: objects whose tests take seconds each.
+/// The contract tests that are always interpreted, on the simulator, by prefix: objects whose tests
+/// take seconds each.
 const CONTRACT: &[&str] = &[
     "context_stack::",
     "device_buffer::buffer_from_slice",
@@ -100,7 +102,8 @@ const CONTRACT_THOROUGH: &[&str] = &[
     "stream::",
 ];
 
-/// Contract tests among these that take a minute or more: they load code several times, or long code.
+/// Contract tests among these that take a minute or more: they load code several times, or long
+/// code.
 const CONTRACT_TOO_LONG: &[&str] = &[
     "created_context::kernel_uses_foreign_memory",
     "kernel_list::every_kernel_is_listed",

@@ -1,5 +1,5 @@
-//! The tests of `curium-nvrtc` with the real compilers, which need no GPU, the chapter of the book on CUDA C++, and the example that
-//! compiles.
+//! The tests of `curium-nvrtc` with the real compilers, which need no GPU, the chapter of the book
+//! on CUDA C++, and the example that compiles.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -25,7 +25,8 @@ const INCLUDE_VARIABLE: &str = "CURIUM_CUDA_INCLUDE_PATH";
 const CHAPTER: &str = "cuda_cpp";
 const CHAPTER_SINCE: Version = Version::from_raw(12080);
 
-/// The example that compiles a template. The simulated driver accepts PTX of an NVRTC that is not newer.
+/// The example that compiles a template. The simulated driver accepts PTX of an NVRTC that is not
+/// newer.
 const EXAMPLE: &str =
     "run --quiet -p curium --features nvrtc --example 08_nvrtc_templates -- --device sim";
 const DRIVER: Version = Version::from_raw(13000);
@@ -140,7 +141,8 @@ fn chosen<'a>(pins: &'a Pins, options: &Options) -> Result<Vec<&'a CudaVersion>>
 mod tests {
     use super::*;
 
-    /// The oldest and the newest version run unless others are chosen, and one in between in the long form.
+    /// The oldest and the newest version run unless others are chosen, and one in between in the
+    /// long form.
     #[test]
     fn oldest_and_newest_run_by_default() {
         let pins = Pins::read().expect("the pins are valid");

@@ -1,5 +1,6 @@
-//! Checks that each crate can be published: its manifest, its package, and the documentation of its features. Also checks that the
-//! programs outside the workspace are locked to the crates' present dependencies.
+//! Checks that each crate can be published: its manifest, its package, and the documentation of its
+//! features. Also checks that the programs outside the workspace are locked to the crates' present
+//! dependencies.
 
 use std::fs;
 
@@ -27,7 +28,8 @@ const OUTSIDE: [&str; 2] = ["outside/compare", "outside/rust"];
 /// The files that a package must contain besides its sources.
 const HELD: [&str; 3] = ["LICENSE-APACHE", "LICENSE-MIT", "README.md"];
 
-/// Checks the packages without building them, which takes seconds; `cargo package --workspace` does the rest.
+/// Checks the packages without building them, which takes seconds; `cargo package --workspace` does
+/// the rest.
 pub(super) fn run(_options: &Options) -> Result<Outcome> {
     let mut faults = Vec::new();
     for manifest in Manifest::all()? {

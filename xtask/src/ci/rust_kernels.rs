@@ -1,7 +1,9 @@
-//! Kernels in Rust: their prebuilt PTX, random kernels, and the compiler with other releases of Rust.
+//! Kernels in Rust: their prebuilt PTX, random kernels, and the compiler with other releases of
+//! Rust.
 //!
-//! The plain tests use prebuilt PTX, and run the compiler of kernels and a small number of random kernels where the toolchain has the parts
-//! that they need, as `rust-toolchain.toml` asks for. This step makes sure that it has, and adds what takes longer.
+//! The plain tests use prebuilt PTX, and run the compiler of kernels and a small number of random
+//! kernels where the toolchain has the parts that they need, as `rust-toolchain.toml` asks for.
+//! This step makes sure that it has, and adds what takes longer.
 
 use std::process::{Command, Stdio};
 
@@ -13,7 +15,8 @@ use crate::cargo::cargo;
 /// The target of kernels.
 const TARGET: &str = "nvptx64-nvidia-cuda";
 
-/// The parts of a toolchain that compile kernels; `core` is built from `rust-src` where the target is not to be had.
+/// The parts of a toolchain that compile kernels; `core` is built from `rust-src` where the target
+/// is not to be had.
 const COMPONENTS: [&str; 2] = ["llvm-tools", "rust-src"];
 
 /// The packages whose build scripts compile kernels, or whose tests do.
@@ -95,8 +98,8 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
-/// Returns a command that tests the compiler of kernels with a release of Rust. The tests themselves are compiled with that of the
-/// workspace.
+/// Returns a command that tests the compiler of kernels with a release of Rust. The tests
+/// themselves are compiled with that of the workspace.
 fn compiler_tests(release: Option<&str>) -> Command {
     let mut command = cargo();
     command

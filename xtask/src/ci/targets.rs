@@ -7,7 +7,8 @@ use anyhow::{Context as _, Result};
 use super::{Options, Outcome, run_all};
 use crate::cargo::{cargo, target_folder};
 
-/// Every platform besides the one that runs this program. The standard library of each is a component that rustup installs.
+/// Every platform besides the one that runs this program. The standard library of each is a
+/// component that rustup installs.
 const TARGETS: &[&str] = &[
     "x86_64-pc-windows-msvc",
     "aarch64-unknown-linux-gnu",
@@ -16,10 +17,12 @@ const TARGETS: &[&str] = &[
     "x86_64-apple-darwin",
 ];
 
-/// The number of these platforms that are always checked: the system that differs most. A thorough run checks the others, too.
+/// The number of these platforms that are always checked: the system that differs most. A thorough
+/// run checks the others, too.
 const ALWAYS: usize = 1;
 
-/// The crates that a user builds. None of them compiles C, so cross-compilation requires no C compiler.
+/// The crates that a user builds. None of them compiles C, so cross-compilation requires no C
+/// compiler.
 const LIBRARIES: &[&str] = &[
     "curium-format",
     "curium-sys",
@@ -44,10 +47,12 @@ const LIBRARIES: &[&str] = &[
 /// The program and the runtime for other programs, which are not checked with the oldest Rust.
 const OTHERS: [&str; 4] = ["-p", "curium-cli", "-p", "curium-cudart"];
 
-/// Checks the libraries for every target, with warnings as errors, and with the oldest supported Rust.
+/// Checks the libraries for every target, with warnings as errors, and with the oldest supported
+/// Rust.
 ///
-/// A thorough run checks more targets, tests the libraries with that Rust, which takes minutes, and runs the tests of other targets under
-/// emulators like `cargo xtask targets`, which takes half an hour.
+/// A thorough run checks more targets, tests the libraries with that Rust, which takes minutes, and
+/// runs the tests of other targets under emulators like `cargo xtask targets`, which takes half an
+/// hour.
 pub(super) fn run(options: &Options) -> Result<Outcome> {
     let count = if options.thorough {
         TARGETS.len()

@@ -1,4 +1,5 @@
-//! `.github/workflows/ci.yml`, which is generated from the steps, the versions of CUDA and the published packages.
+//! `.github/workflows/ci.yml`, which is generated from the steps, the versions of CUDA and the
+//! published packages.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -1,4 +1,5 @@
-//! A layered drawing of a graph without cycles: layers by the longest path, few crossings by barycenters, and short edges.
+//! A layered drawing of a graph without cycles: layers by the longest path, few crossings by
+//! barycenters, and short edges.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -199,7 +200,8 @@ fn mean(items: &[Item], neighbors: &[usize]) -> Option<f64> {
     Some(sum / neighbors.len() as f64)
 }
 
-/// Orders each layer by the mean position of the neighbors, and keeps the order with the fewest crossings.
+/// Orders each layer by the mean position of the neighbors, and keeps the order with the fewest
+/// crossings.
 fn order(items: &mut [Item], layers: &mut Vec<Vec<usize>>) {
     number(items, layers);
     let mut best = layers.clone();
@@ -285,8 +287,8 @@ fn assign_positions(items: &mut [Item], layers: &[Vec<usize>]) {
     }
 }
 
-/// Places items as near as possible to the wanted positions without overlap: the least squares of a monotone sequence, by pooling adjacent
-/// violators.
+/// Places items as near as possible to the wanted positions without overlap: the least squares of a
+/// monotone sequence, by pooling adjacent violators.
 fn place_layer(items: &mut [Item], layer: &[usize], wanted: &[f64]) {
     let mut offsets = Vec::new();
     let mut offset = 0.0;

@@ -9,10 +9,12 @@ use super::pytest::{self, Suite};
 use super::repository::CUDA_PYTHON;
 use super::{DEVICES, Folder, python};
 
-/// The files of cuda-bindings whose tests run; the others test libraries that are no part of the driver.
+/// The files of cuda-bindings whose tests run; the others test libraries that are no part of the
+/// driver.
 const BINDINGS: &[&str] = &["test_basics.py", "test_cuda.py", "test_kernelParams.py"];
 
-/// The files of cuda-core whose tests run; the others test what does not depend on the device, or NVIDIA's management library.
+/// The files of cuda-core whose tests run; the others test what does not depend on the device, or
+/// NVIDIA's management library.
 const CORE: &[&str] = &[
     "graph",
     "memory",

@@ -1,4 +1,5 @@
-//! CuPy, which compiles its kernels to PTX. Its package contains no tests: those of `outside/cupy` compare it with NumPy.
+//! CuPy, which compiles its kernels to PTX. Its package contains no tests: those of `outside/cupy`
+//! compare it with NumPy.
 
 use std::path::PathBuf;
 use std::process::Command;

@@ -9,7 +9,8 @@ use super::pytest::{self, Suite};
 use super::repository::DRJIT;
 use super::{Folder, python, run_all};
 
-/// The files whose tests run. The others test what does not depend on the device, or call modules in C++ that are built with the tests.
+/// The files whose tests run. The others test what does not depend on the device, or call modules
+/// in C++ that are built with the tests.
 const FILES: &[&str] = &[
     "test_arithmetic.py",
     "test_batched_gemm.py",

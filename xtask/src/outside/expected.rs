@@ -53,8 +53,8 @@ pub(super) fn find<'a>(list: &'a [Expected], name: &str) -> Result<&'a Expected>
 }
 
 impl Outcomes {
-    /// Parses lines such as `test NAME ... ok`, written by Rust's tests and by our pytest plugin. A test that has
-    /// started and has no outcome crashed or was killed: it failed.
+    /// Parses lines such as `test NAME ... ok`, written by Rust's tests and by our pytest plugin. A
+    /// test that has started and has no outcome crashed or was killed: it failed.
     pub(super) fn read(text: &str) -> Self {
         let mut outcomes = Self::default();
         let tests = text
@@ -80,7 +80,8 @@ impl Expected {
         &self.name
     }
 
-    /// Returns the table's summary of the outcomes, or an error if they are worse than expected or better than the list.
+    /// Returns the table's summary of the outcomes, or an error if they are worse than expected or
+    /// better than the list.
     pub(super) fn compare(&self, outcomes: &Outcomes) -> Result<String> {
         let run = outcomes.passed.len() + outcomes.failed.len();
         let counts = format!("{} of {run} pass", outcomes.passed.len());

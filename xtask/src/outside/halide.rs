@@ -1,5 +1,6 @@
-//! Halide, which compiles to PTX by LLVM and calls the driver API. Its package contains no tests: those of `outside/halide` compare pipelines
-//! with NumPy, under the checks for races and uninitialized memory.
+//! Halide, which compiles to PTX by LLVM and calls the driver API. Its package contains no tests:
+//! those of `outside/halide` compare pipelines with NumPy, under the checks for races and
+//! uninitialized memory.
 
 use std::process::Command;
 

@@ -1,5 +1,6 @@
-//! llama.cpp's CUDA backend, as it is released for Node.js: machine code and PTX, linked to the shared CUDA runtime and to cuBLAS. The
-//! package contains no tests: those of `outside/llama` compare ggml's operations on this backend with those on its CPU backend.
+//! llama.cpp's CUDA backend, as it is released for Node.js: machine code and PTX, linked to the
+//! shared CUDA runtime and to cuBLAS. The package contains no tests: those of `outside/llama`
+//! compare ggml's operations on this backend with those on its CPU backend.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,4 +1,5 @@
-//! nccl4py, NVIDIA's Python binding of NCCL. Its package contains no tests: those of `outside/nccl4py` compare it with NumPy.
+//! nccl4py, NVIDIA's Python binding of NCCL. Its package contains no tests: those of
+//! `outside/nccl4py` compare it with NumPy.
 
 use std::process::Command;
 

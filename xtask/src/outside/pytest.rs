@@ -12,7 +12,8 @@ use super::{Folder, run_all};
 
 /// The largest number of processes that run the test files of a package.
 const MAX_PARTS: usize = 2;
-/// The time limit of a test in seconds, after which its process is killed. Tests that compile much take minutes on a busy machine.
+/// The time limit of a test in seconds, after which its process is killed. Tests that compile much
+/// take minutes on a busy machine.
 const LIMIT: u32 = 400;
 
 /// The tests of one package.
@@ -30,7 +31,8 @@ pub(super) struct Suite {
 }
 
 impl Suite {
-    /// Returns the tests of this repository in a folder of `outside`, for packages that contain none.
+    /// Returns the tests of this repository in a folder of `outside`, for packages that contain
+    /// none.
     pub(super) fn from_repository(
         folder: &Folder,
         name: &str,
@@ -45,7 +47,8 @@ impl Suite {
         }
     }
 
-    /// Runs the tests of one file whose names match an expression, and returns an error if one fails.
+    /// Runs the tests of one file whose names match an expression, and returns an error if one
+    /// fails.
     pub(super) fn run_selected(&self, folder: &Folder, file: &str, expression: &str) -> Result<()> {
         let mut pytest = (self.python)(folder)?;
         pytest
@@ -73,8 +76,8 @@ pub(super) fn test(folder: &Folder, expected: &Expected, suite: &Suite) -> Resul
     Ok(Outcomes::read(&outcomes.concat()))
 }
 
-/// Runs the tests of one part, and returns the lines of their outcomes. After a test that crashes its process, the next
-/// process continues with the following test.
+/// Runs the tests of one part, and returns the lines of their outcomes. After a test that crashes
+/// its process, the next process continues with the following test.
 fn test_part(
     folder: &Folder,
     expected: &Expected,
@@ -153,7 +156,8 @@ fn pytest(
     Ok(python)
 }
 
-/// Returns the outcomes of an interrupted run without the test during which it was interrupted, which runs again.
+/// Returns the outcomes of an interrupted run without the test during which it was interrupted,
+/// which runs again.
 fn ended(outcomes: &str) -> &str {
     let text = outcomes.trim_end();
     let begin = text.rfind('\n').map_or(0, |end| end + 1);

@@ -81,8 +81,8 @@ pub(super) const LLAMA: Environment = Environment {
     newest: 13,
 };
 
-/// Creates an environment unless it exists with the pinned packages. Returns the reason if this machine does not
-/// support it.
+/// Creates an environment unless it exists with the pinned packages. Returns the reason if this
+/// machine does not support it.
 pub(super) fn prepare(folder: &Folder) -> Result<Option<String>> {
     let Environment {
         requirements,
@@ -130,7 +130,8 @@ pub(super) fn prepare(folder: &Folder) -> Result<Option<String>> {
     Ok(None)
 }
 
-/// Fetches the sources of a package that a file pins, and returns the folder in which they are unpacked.
+/// Fetches the sources of a package that a file pins, and returns the folder in which they are
+/// unpacked.
 pub(super) fn sources(
     folder: &Folder,
     requirements: &str,

@@ -1,5 +1,5 @@
-//! Programs that use other Rust crates: a package of this repository uses each crate, and the crate's own unit tests
-//! run in a copy of its published sources.
+//! Programs that use other Rust crates: a package of this repository uses each crate, and the
+//! crate's own unit tests run in a copy of its published sources.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -43,8 +43,8 @@ fn test(folder: &Folder, expected: &Expected, name: &str, options: &[&str]) -> R
     cargo
         .args(["test", "--quiet", "--lib", "--no-fail-fast"])
         .args(options);
-    // Without `--quiet`, each test prints a line. Collectives of several tests on the default streams wait for each other in a circle, so
-    // one test runs at a time.
+    // Without `--quiet`, each test prints a line. Collectives of several tests on the default
+    // streams wait for each other in a circle, so one test runs at a time.
     cargo
         .args(["--", "--test-threads", "1", "--format", "pretty"])
         .envs([DEVICES]);
@@ -62,7 +62,8 @@ fn test(folder: &Folder, expected: &Expected, name: &str, options: &[&str]) -> R
     Ok(Outcomes::read(&text))
 }
 
-/// Copies the sources of a crate, which cargo has fetched and verified, because tests cannot be built in the registry.
+/// Copies the sources of a crate, which cargo has fetched and verified, because tests cannot be
+/// built in the registry.
 fn copied(folder: &Folder, name: &str, version: &str) -> Result<PathBuf> {
     let to = folder.built.join(format!("{name}-{version}"));
     if to.is_dir() {

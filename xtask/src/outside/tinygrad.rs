@@ -12,7 +12,8 @@ use super::{Folder, python, run_all};
 
 const VERSION: &str = "0.12.0";
 
-/// The files whose tests run. The others test what does not depend on the device, or need files that the archive lacks.
+/// The files whose tests run. The others test what does not depend on the device, or need files
+/// that the archive lacks.
 const FILES: &[&str] = &[
     "test/test_arange.py",
     "test/test_assign.py",

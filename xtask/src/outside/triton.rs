@@ -1,5 +1,6 @@
-//! Triton, which compiles without a GPU. Its package contains no tests: those of `outside/triton` compare the kernels of its tutorials with
-//! NumPy, under the checks for races and uninitialized memory.
+//! Triton, which compiles without a GPU. Its package contains no tests: those of `outside/triton`
+//! compare the kernels of its tutorials with NumPy, under the checks for races and uninitialized
+//! memory.
 
 use std::process::Command;
 

@@ -1,5 +1,6 @@
-//! Apache TVM, which is linked to the shared CUDA runtime. Its kernels are CUDA C++, which NVRTC compiles. Its package contains no tests: those
-//! of `outside/tvm` compare operators with NumPy, under the checks for races and uninitialized memory.
+//! Apache TVM, which is linked to the shared CUDA runtime. Its kernels are CUDA C++, which NVRTC
+//! compiles. Its package contains no tests: those of `outside/tvm` compare operators with NumPy,
+//! under the checks for races and uninitialized memory.
 
 use std::process::Command;
 

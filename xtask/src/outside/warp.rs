@@ -1,4 +1,5 @@
-//! NVIDIA Warp: the sources of its native library in its package, built for the CUDA runtime over the driver API, and its own tests.
+//! NVIDIA Warp: the sources of its native library in its package, built for the CUDA runtime over
+//! the driver API, and its own tests.
 
 use std::fs;
 use std::process::Command;
@@ -64,7 +65,8 @@ pub(super) fn test(folder: &Folder, expected: &Expected) -> Result<Outcomes> {
         root: python::packages(folder)?.join("warp/tests"),
         files: FILES,
         plugin: Some("warp_tests"),
-        // Warp captures the output of kernels itself. Its test functions are methods, although their names are those of functions.
+        // Warp captures the output of kernels itself. Its test functions are methods, although
+        // their names are those of functions.
         options: &["-s", "-o", "python_functions=none"],
         python: |folder| warp(folder, python::simulated_interpreter(folder)?),
     };

@@ -40,7 +40,8 @@ pub(super) fn page() -> Result<String> {
     Ok(render(&parse(&list)))
 }
 
-/// Parses a list with one instruction per line, followed by its requirements, separated by tabs. Sorts it by name.
+/// Parses a list with one instruction per line, followed by its requirements, separated by tabs.
+/// Sorts it by name.
 fn parse(list: &str) -> Vec<Instruction<'_>> {
     let mut instructions: Vec<_> = list
         .lines()

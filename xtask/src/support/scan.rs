@@ -20,8 +20,9 @@ pub(crate) struct Wrapping {
 
 /// Returns the functions among `names` that `sources` call, each with its wrappings.
 ///
-/// A function is wrapped where it is called. Its wrappings are the public items whose documentation names the function after
-/// `CUDA:`: those with its name as an alias, or else all of them, or else the items that contain the calls.
+/// A function is wrapped where it is called. Its wrappings are the public items whose documentation
+/// names the function after `CUDA:`: those with its name as an alias, or else all of them, or else
+/// the items that contain the calls.
 pub(crate) fn wrapped(
     sources: &[Source],
     names: &BTreeSet<String>,
@@ -52,7 +53,8 @@ pub(crate) fn wrapped(
     Ok(wrappings.collect())
 }
 
-/// Returns the functions that the simulator implements: the inherent methods of its calls under their C names, and those that macros make.
+/// Returns the functions that the simulator implements: the inherent methods of its calls under
+/// their C names, and those that macros make.
 pub(crate) fn simulated(sources: &[Source]) -> Result<BTreeSet<String>> {
     let items = sources.iter().flat_map(|source| &source.file.items);
     let methods = items.filter_map(|item| match item {

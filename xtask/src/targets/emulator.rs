@@ -12,7 +12,8 @@ use crate::cargo::target_folder;
 /// An emulator for the programs of one target.
 pub(crate) struct Emulator {
     pub(crate) target: &'static str,
-    /// Settings of cargo: the linker, if the compiler does not choose the right one, and optimization where the emulator is slow.
+    /// Settings of cargo: the linker, if the compiler does not choose the right one, and
+    /// optimization where the emulator is slow.
     pub(crate) settings: &'static [&'static str],
     kind: Kind,
 }
@@ -64,7 +65,8 @@ impl Emulator {
             target: "aarch64-unknown-linux-gnu",
             settings: &[
                 "target.aarch64-unknown-linux-gnu.linker = 'aarch64-linux-gnu-gcc'",
-                // QEMU is about 25 times slower than the processor, and the tests compute references.
+                // QEMU is about 25 times slower than the processor, and the tests compute
+                // references.
                 "profile.dev.package.curium-tests.opt-level = 1",
             ],
             kind: Kind::Qemu,
@@ -230,7 +232,8 @@ fn is_bookworm() -> bool {
         .is_ok_and(|text| text.contains("VERSION_CODENAME=bookworm"))
 }
 
-/// Installs a newer version of a package of Debian 12, and leaves the system's list of sources as it is.
+/// Installs a newer version of a package of Debian 12, and leaves the system's list of sources as
+/// it is.
 fn install_backport(package: &str) -> Result<()> {
     let folder = target_folder()?.join("backports");
     fs::create_dir_all(folder.join("lists/partial"))?;

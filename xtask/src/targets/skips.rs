@@ -9,7 +9,8 @@ pub(crate) struct Skip {
     pub(crate) reason: &'static str,
 }
 
-/// QEMU starts a process with a copy of the memory, so the error of a child does not reach its parent.
+/// QEMU starts a process with a copy of the memory, so the error of a child does not reach its
+/// parent.
 const SPAWN: &str = "posix_spawn reports success for a missing program under QEMU";
 
 const SKIPS: &[Skip] = &[

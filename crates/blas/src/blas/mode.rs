@@ -45,8 +45,8 @@ impl Blas {
         self.configure(|api, raw| unsafe { call!(api, cublasSetMathMode(raw, mode.to_raw())) })
     }
 
-    /// Allows or forbids the use of atomics in later operations, which is faster but makes results differ between runs. Forbidden by
-    /// default.
+    /// Allows or forbids the use of atomics in later operations, which is faster but makes results
+    /// differ between runs. Forbidden by default.
     ///
     /// CUDA: `cublasSetAtomicsMode`.
     ///

@@ -23,7 +23,8 @@ const MAX_COPIES: usize = 8;
 const MIN_POINTERS: usize = 64;
 
 impl PointerStaging {
-    /// Allocates device memory on `stream` and enqueues a copy of `addresses` to it. Waits only if many earlier copies have not completed.
+    /// Allocates device memory on `stream` and enqueues a copy of `addresses` to it. Waits only if
+    /// many earlier copies have not completed.
     ///
     /// In a capture, the graph owns the device memory and the addresses.
     pub(super) fn upload(
@@ -43,7 +44,8 @@ impl PointerStaging {
         Ok(device)
     }
 
-    /// Returns pinned memory for at least `len` pointers: that of a copy that has completed, if it suffices.
+    /// Returns pinned memory for at least `len` pointers: that of a copy that has completed, if it
+    /// suffices.
     fn memory_for(&mut self, stream: &Stream, len: usize) -> Result<PinnedBuffer<u64>> {
         let is_full = self.copies.len() >= MAX_COPIES;
         if let Some(first) = self.copies.front()

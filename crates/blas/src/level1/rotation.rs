@@ -91,7 +91,8 @@ impl<T: RealElement> ModifiedRotation<T> {
 }
 
 impl Blas {
-    /// Rotates the points (`x`, `y`): `x` becomes `cosine` · `x` + `sine` · `y`, and `y` becomes `cosine` · `y` − conj(`sine`) · `x`.
+    /// Rotates the points (`x`, `y`): `x` becomes `cosine` · `x` + `sine` · `y`, and `y` becomes
+    /// `cosine` · `y` − conj(`sine`) · `x`.
     ///
     /// CUDA: `cublas<t>rot`.
     ///
@@ -121,13 +122,14 @@ impl Blas {
         let cosine = cosine.pointer();
         let sine = sine.pointer();
         self.enqueue(OPERATION, HOST, (x, y), |api, raw| {
-            // SAFETY: both vectors have `n` elements in live memory, and the factors are on this stack.
+            // SAFETY: both vectors have `n` elements in live memory, and the factors are on this
+            // stack.
             unsafe { T::rot(api, raw, n, x_ptr, incx, y_ptr, incy, cosine, sine) }
         })
     }
 
-    /// Rotates the points (`x`, `y`) by a real sine: `x` becomes `cosine` · `x` + `sine` · `y`, and `y` becomes `cosine` · `y` −
-    /// `sine` · `x`.
+    /// Rotates the points (`x`, `y`) by a real sine: `x` becomes `cosine` · `x` + `sine` · `y`, and
+    /// `y` becomes `cosine` · `y` − `sine` · `x`.
     ///
     /// CUDA: `cublas<t>rot`, `cublasCsrot`, `cublasZdrot`.
     ///
@@ -155,12 +157,14 @@ impl Blas {
         let cosine = cosine.pointer();
         let sine = sine.pointer();
         self.enqueue(OPERATION, HOST, (x, y), |api, raw| {
-            // SAFETY: both vectors have `n` elements in live memory, and the factors are on this stack.
+            // SAFETY: both vectors have `n` elements in live memory, and the factors are on this
+            // stack.
             unsafe { T::rot_real(api, raw, n, x_ptr, incx, y_ptr, incy, cosine, sine) }
         })
     }
 
-    /// Returns the rotation that turns the point (`a`, `b`) to a second coordinate of 0. The host computes it.
+    /// Returns the rotation that turns the point (`a`, `b`) to a second coordinate of 0. The host
+    /// computes it.
     ///
     /// CUDA: `cublas<t>rotg`.
     ///
@@ -214,13 +218,15 @@ impl Blas {
         let parameters = rotation.to_parameters();
         let parameters = (&raw const parameters).cast();
         self.enqueue(OPERATION, HOST, (x, y), |api, raw| {
-            // SAFETY: both vectors have `n` elements in live memory, and the five parameters are on this stack.
+            // SAFETY: both vectors have `n` elements in live memory, and the five parameters are on
+            // this stack.
             unsafe { T::rotm(api, raw, n, x_ptr, incx, y_ptr, incy, parameters) }
         })
     }
 
-    /// Returns the modified rotation that turns the point (√`d1` · `x1`, √`d2` · `y1`) to a second coordinate of 0, and updates the scale
-    /// factors `d1` and `d2` and the coordinate `x1`. The host computes it.
+    /// Returns the modified rotation that turns the point (√`d1` · `x1`, √`d2` · `y1`) to a second
+    /// coordinate of 0, and updates the scale factors `d1` and `d2` and the coordinate `x1`. The
+    /// host computes it.
     ///
     /// CUDA: `cublas<t>rotmg`.
     ///
@@ -242,7 +248,8 @@ impl Blas {
         let y1 = y1.pointer();
         let to = (&raw mut parameters).cast();
         self.set_pointer_mode(HOST)?;
-        // SAFETY: the scale factors and the coordinates are valid for reads and writes, and the five parameters are on this stack.
+        // SAFETY: the scale factors and the coordinates are valid for reads and writes, and the
+        // five parameters are on this stack.
         self.configure(|api, raw| unsafe { T::rotmg(api, raw, d1, d2, x1, y1, to) })?;
         Ok(ModifiedRotation::from_parameters(parameters))
     }

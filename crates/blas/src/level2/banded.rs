@@ -55,7 +55,8 @@ impl Blas {
             mode,
             (&mut alpha, &mut beta, &mut a, &mut x, y),
             |api, raw| {
-                // SAFETY: the operands have these shapes in live memory, and the factors are where the mode requires.
+                // SAFETY: the operands have these shapes in live memory, and the factors are where
+                // the mode requires.
                 unsafe {
                     T::gbmv(
                         api, raw, transform, m, n, kl, ku, alpha_ptr, a_ptr, lda, x_ptr, incx,
@@ -67,7 +68,8 @@ impl Blas {
     }
 }
 
-/// Declares the products of a symmetric or Hermitian banded matrix, of which one triangle is accessed, and a vector.
+/// Declares the products of a symmetric or Hermitian banded matrix, of which one triangle is
+/// accessed, and a vector.
 macro_rules! product {
     ($(#[$doc:meta])* $name:ident for $element:ident, $operation:literal) => {
         impl Blas {
@@ -77,8 +79,8 @@ macro_rules! product {
             ///
             /// # Errors
             ///
-            /// [`Error::Shape`](crate::Error::Shape) if the shapes do not agree, or if cuBLAS does not support the order and conjugation of
-            /// the matrix.
+            /// [`Error::Shape`](crate::Error::Shape) if the shapes do not agree, or if cuBLAS does
+            /// not support the order and conjugation of the matrix.
             pub fn $name<T: $element, S: ScalarArgument<T>>(
                 &mut self,
                 alpha: S,
@@ -109,7 +111,8 @@ macro_rules! product {
                 let incx = x.stride();
                 let incy = y.stride();
                 self.enqueue($operation, mode, (&mut alpha, &mut beta, &mut a, &mut x, y), |api, raw| {
-                    // SAFETY: the operands have these shapes in live memory, and the factors are where the mode requires.
+                    // SAFETY: the operands have these shapes in live memory, and the factors are
+                    // where the mode requires.
                     unsafe { T::hbmv(api, raw, fill, n, k, alpha_ptr, a_ptr, lda, x_ptr, incx, beta_ptr, y_ptr, incy) }
                 })
             }
@@ -118,7 +121,8 @@ macro_rules! product {
 }
 
 product! {
-    /// Computes `y` = `alpha` · `a` · `x` + `beta` · `y` for a Hermitian banded matrix, or a symmetric one of real elements.
+    /// Computes `y` = `alpha` · `a` · `x` + `beta` · `y` for a Hermitian banded matrix, or a
+    /// symmetric one of real elements.
     ///
     /// CUDA: `cublas<t>hbmv`, `cublas<t>sbmv`.
     #[doc(alias = "cublasChbmv")]
@@ -143,8 +147,8 @@ macro_rules! triangular {
             ///
             /// # Errors
             ///
-            /// [`Error::Shape`](crate::Error::Shape) if the shapes do not agree, or if cuBLAS does not support the conjugation of the
-            /// matrix.
+            /// [`Error::Shape`](crate::Error::Shape) if the shapes do not agree, or if cuBLAS does
+            /// not support the conjugation of the matrix.
             pub fn $name<T: Element>(
                 &mut self,
                 triangle: Triangle,

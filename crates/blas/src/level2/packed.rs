@@ -20,8 +20,8 @@ macro_rules! product {
             ///
             /// # Errors
             ///
-            /// [`Error::Shape`](crate::Error::Shape) if the shapes do not agree, or if cuBLAS does not support the order and conjugation of
-            /// the matrix.
+            /// [`Error::Shape`](crate::Error::Shape) if the shapes do not agree, or if cuBLAS does
+            /// not support the order and conjugation of the matrix.
             pub fn $name<T: $element, S: ScalarArgument<T>>(
                 &mut self,
                 alpha: S,
@@ -50,7 +50,8 @@ macro_rules! product {
                 let incx = x.stride();
                 let incy = y.stride();
                 self.enqueue($operation, mode, (&mut alpha, &mut beta, &mut a, &mut x, y), |api, raw| {
-                    // SAFETY: the operands have these shapes in live memory, and the factors are where the mode requires.
+                    // SAFETY: the operands have these shapes in live memory, and the factors are
+                    // where the mode requires.
                     unsafe { T::hpmv(api, raw, fill, n, alpha_ptr, a_ptr, x_ptr, incx, beta_ptr, y_ptr, incy) }
                 })
             }
@@ -59,7 +60,8 @@ macro_rules! product {
 }
 
 product! {
-    /// Computes `y` = `alpha` · `a` · `x` + `beta` · `y` for a packed Hermitian matrix, or a symmetric one of real elements.
+    /// Computes `y` = `alpha` · `a` · `x` + `beta` · `y` for a packed Hermitian matrix, or a
+    /// symmetric one of real elements.
     ///
     /// CUDA: `cublas<t>hpmv`, `cublas<t>spmv`.
     #[doc(alias = "cublasChpmv")]
@@ -82,7 +84,8 @@ macro_rules! update {
             ///
             /// # Errors
             ///
-            /// [`Error::Shape`](crate::Error::Shape) if the shapes do not agree, or if cuBLAS does not support the order of the matrix.
+            /// [`Error::Shape`](crate::Error::Shape) if the shapes do not agree, or if cuBLAS does
+            /// not support the order of the matrix.
             pub fn $name<T: $element>(
                 &mut self,
                 alpha: impl ScalarArgument<T::Real>,
@@ -105,7 +108,8 @@ macro_rules! update {
                 let x_ptr = x.as_ptr();
                 let incx = x.stride();
                 self.enqueue($operation, mode, (&mut alpha, &mut x, a), |api, raw| {
-                    // SAFETY: the operands have these shapes in live memory, and the factor is where the mode requires.
+                    // SAFETY: the operands have these shapes in live memory, and the factor is
+                    // where the mode requires.
                     unsafe { T::hpr(api, raw, fill, n, alpha_ptr, x_ptr, incx, a_ptr) }
                 })
             }
@@ -114,7 +118,8 @@ macro_rules! update {
 }
 
 update! {
-    /// Adds `alpha` · `x` · adjoint(`x`) to a packed Hermitian matrix, or a symmetric one of real elements.
+    /// Adds `alpha` · `x` · adjoint(`x`) to a packed Hermitian matrix, or a symmetric one of real
+    /// elements.
     ///
     /// CUDA: `cublas<t>hpr`, `cublas<t>spr`.
     #[doc(alias = "cublasChpr")]
@@ -137,7 +142,8 @@ macro_rules! update_by_two {
             ///
             /// # Errors
             ///
-            /// [`Error::Shape`](crate::Error::Shape) if the shapes do not agree, or if cuBLAS does not support the order of the matrix.
+            /// [`Error::Shape`](crate::Error::Shape) if the shapes do not agree, or if cuBLAS does
+            /// not support the order of the matrix.
             pub fn $name<T: $element>(
                 &mut self,
                 alpha: impl ScalarArgument<T>,
@@ -163,7 +169,8 @@ macro_rules! update_by_two {
                 let incx = x.stride();
                 let incy = y.stride();
                 self.enqueue($operation, mode, (&mut alpha, &mut x, &mut y, a), |api, raw| {
-                    // SAFETY: the operands have these shapes in live memory, and the factor is where the mode requires.
+                    // SAFETY: the operands have these shapes in live memory, and the factor is
+                    // where the mode requires.
                     unsafe { T::hpr2(api, raw, fill, n, alpha_ptr, x_ptr, incx, y_ptr, incy, a_ptr) }
                 })
             }
@@ -172,8 +179,8 @@ macro_rules! update_by_two {
 }
 
 update_by_two! {
-    /// Adds `alpha` · `x` · adjoint(`y`) + conj(`alpha`) · `y` · adjoint(`x`) to a packed Hermitian matrix, or a symmetric one of real
-    /// elements.
+    /// Adds `alpha` · `x` · adjoint(`y`) + conj(`alpha`) · `y` · adjoint(`x`) to a packed Hermitian
+    /// matrix, or a symmetric one of real elements.
     ///
     /// CUDA: `cublas<t>hpr2`, `cublas<t>spr2`.
     #[doc(alias = "cublasChpr2")]
@@ -196,8 +203,8 @@ macro_rules! triangular {
             ///
             /// # Errors
             ///
-            /// [`Error::Shape`](crate::Error::Shape) if the shapes do not agree, or if cuBLAS does not support the conjugation of the
-            /// matrix.
+            /// [`Error::Shape`](crate::Error::Shape) if the shapes do not agree, or if cuBLAS does
+            /// not support the conjugation of the matrix.
             pub fn $name<T: Element>(
                 &mut self,
                 diagonal: Diagonal,

@@ -26,17 +26,20 @@ use curium_sys::library_call as call;
 const VECTOR_ALIGNMENT: CUdeviceptr = 16;
 
 impl Blas {
-    /// Computes the products of batches of matrices anywhere in memory: `c` = `alpha` · `a` · `b` + `beta` · `c` for each index.
+    /// Computes the products of batches of matrices anywhere in memory: `c` = `alpha` · `a` · `b` +
+    /// `beta` · `c` for each index.
     ///
-    /// The matrices of a batch have the same shape, order, leading dimension and conjugation. A batch may contain a factor several times.
+    /// The matrices of a batch have the same shape, order, leading dimension and conjugation. A
+    /// batch may contain a factor several times.
     ///
     /// CUDA: `cublas<t>gemmBatched`, and a copy of the pointers to device memory.
     ///
     /// # Errors
     ///
-    /// [`Error::Shape`](crate::Error::Shape) as for [`Blas::gemm`], or if the batches have different lengths, or if the matrices of a batch
-    /// differ. With [`MathMode::Tf32`](crate::MathMode::Tf32), matrices of `f32` and `Complex32` must be aligned to
-    /// 16 bytes.
+    /// [`Error::Shape`](crate::Error::Shape) as for [`Blas::gemm`], or if the batches have
+    /// different lengths, or if the matrices of a batch differ. With
+    /// [`MathMode::Tf32`](crate::MathMode::Tf32), matrices of `f32` and `Complex32` must be aligned
+    /// to 16 bytes.
     #[doc(alias = "cublasSgemmBatched")]
     pub fn gemm_batched<T: Element, S: ScalarArgument<T>>(
         &mut self,
@@ -86,8 +89,8 @@ impl Blas {
         let mut c = OperandSlice(c);
         let operands = (&mut alpha, &mut beta, &mut pointers, &mut a, &mut b, &mut c);
         self.enqueue(OPERATION, mode, operands, |api, raw| {
-            // SAFETY: each array has `count` pointers to matrices of these shapes in live memory, of which the results do not overlap, and
-            // the factors are where the mode requires.
+            // SAFETY: each array has `count` pointers to matrices of these shapes in live memory,
+            // of which the results do not overlap, and the factors are where the mode requires.
             unsafe {
                 T::gemm_batched(
                     api,
@@ -111,18 +114,18 @@ impl Blas {
         })
     }
 
-    /// Solves `a` · `z` = `alpha` · `b` for batches of matrices anywhere in memory, or `z` · `a` = `alpha` · `b` if the side is the right
-    /// one, and stores each `z` in its `b`.
+    /// Solves `a` · `z` = `alpha` · `b` for batches of matrices anywhere in memory, or `z` · `a` =
+    /// `alpha` · `b` if the side is the right one, and stores each `z` in its `b`.
     ///
-    /// The matrices of a batch have the same shape, order, leading dimension and conjugation. A batch may contain a triangular
-    /// matrix several times.
+    /// The matrices of a batch have the same shape, order, leading dimension and conjugation. A
+    /// batch may contain a triangular matrix several times.
     ///
     /// CUDA: `cublas<t>trsmBatched`, and a copy of the pointers to device memory.
     ///
     /// # Errors
     ///
-    /// [`Error::Shape`](crate::Error::Shape) as for [`Blas::trsm`], or if the batches have different lengths, or if the matrices of a batch
-    /// differ.
+    /// [`Error::Shape`](crate::Error::Shape) as for [`Blas::trsm`], or if the batches have
+    /// different lengths, or if the matrices of a batch differ.
     #[doc(alias = "cublasStrsmBatched")]
     pub fn trsm_batched<T: Element>(
         &mut self,
@@ -144,7 +147,8 @@ impl Blas {
         if b_layout.is_empty() {
             return Ok(());
         }
-        // cuBLAS stores results by columns: for the transpose of `b`, `a` is transposed and stands on the other side.
+        // cuBLAS stores results by columns: for the transpose of `b`, `a` is transposed and stands
+        // on the other side.
         let mut a = a.to_vec();
         if b_layout.is_transposed {
             for matrix in &mut a {
@@ -179,8 +183,9 @@ impl Blas {
             mode,
             (&mut alpha, &mut pointers, &mut a, &mut b),
             |api, raw| {
-                // SAFETY: each array has `count` pointers to matrices of these shapes in live memory, of which the results do not overlap, and
-                // the factor is where the mode requires.
+                // SAFETY: each array has `count` pointers to matrices of these shapes in live
+                // memory, of which the results do not overlap, and the factor is where the mode
+                // requires.
                 unsafe {
                     T::trsm_batched(
                         api,
@@ -203,7 +208,8 @@ impl Blas {
         )
     }
 
-    /// Checks the alignment of matrices of 32-bit numbers if the math mode uses vector loads. cuBLAS does not check it for batches.
+    /// Checks the alignment of matrices of 32-bit numbers if the math mode uses vector loads.
+    /// cuBLAS does not check it for batches.
     fn expect_vector_alignment<T: Element>(
         &mut self,
         operation: &'static str,

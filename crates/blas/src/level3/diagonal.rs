@@ -11,13 +11,15 @@ use crate::triangle::Side;
 use crate::vector::Vector;
 
 impl Blas {
-    /// Computes `c` = diagonal(`x`) · `a`, which scales rows, or `a` · diagonal(`x`) if the side is the right one, which scales columns.
+    /// Computes `c` = diagonal(`x`) · `a`, which scales rows, or `a` · diagonal(`x`) if the side is
+    /// the right one, which scales columns.
     ///
     /// CUDA: `cublas<t>dgmm`.
     ///
     /// # Errors
     ///
-    /// [`Error::Shape`](crate::Error::Shape) if the shapes do not agree, or if `a` and `c` are stored in different orders.
+    /// [`Error::Shape`](crate::Error::Shape) if the shapes do not agree, or if `a` and `c` are
+    /// stored in different orders.
     #[doc(alias = "cublasSdgmm")]
     pub fn dgmm<T: Element>(
         &mut self,

@@ -13,8 +13,8 @@ use crate::sys::{cublasComputeType_t, cublasOperation_t, cublasPointerMode_t, cu
 use crate::vector::Vector;
 use curium_sys::library_call as call;
 
-/// A type of elements with grouped products: `f32`, `f64`, and `half::f16` and `half::bf16` (feature `half`). It cannot be
-/// implemented for other types.
+/// A type of elements with grouped products: `f32`, `f64`, and `half::f16` and `half::bf16`
+/// (feature `half`). It cannot be implemented for other types.
 pub trait Grouped: sealed::Sealed + Pod {
     /// The type in which products are summed, which is also that of `alpha` and `beta`.
     type Scale: Copy;
@@ -28,7 +28,8 @@ pub trait Grouped: sealed::Sealed + Pod {
 }
 
 mod sealed {
-    /// A type that this crate passes to `cublasGemmGroupedBatchedEx`. Other crates cannot name it, so they cannot implement it.
+    /// A type that this crate passes to `cublasGemmGroupedBatchedEx`. Other crates cannot name it,
+    /// so they cannot implement it.
     pub trait Sealed {}
 }
 
@@ -58,10 +59,11 @@ grouped! {
     half::bf16: f32, CUDA_R_16BF, CUBLAS_COMPUTE_32F, true;
 }
 
-/// A group of products with equal shapes and scalars: `c` = `alpha` · `a` · `b` + `beta` · `c` for each index.
+/// A group of products with equal shapes and scalars: `c` = `alpha` · `a` · `b` + `beta` · `c` for
+/// each index.
 ///
-/// All matrices of `a` have the same shape, order, leading dimension and conjugation; the same holds for `b` and `c`. A group may contain a
-/// factor several times.
+/// All matrices of `a` have the same shape, order, leading dimension and conjugation; the same
+/// holds for `b` and `c`. A group may contain a factor several times.
 #[derive(Debug)]
 pub struct GemmGroup<'g, 'm, T: Grouped> {
     /// The scalar that multiplies the products.
@@ -125,14 +127,16 @@ impl<T: Grouped> Parameters<T> {
 }
 
 impl Blas {
-    /// Computes the products of groups of matrices anywhere in memory. Shapes, orders and scalars may differ between groups.
+    /// Computes the products of groups of matrices anywhere in memory. Shapes, orders and scalars
+    /// may differ between groups.
     ///
     /// CUDA: `cublasGemmGroupedBatchedEx`, since 12.5, and a copy of the pointers to device memory.
     ///
     /// # Errors
     ///
-    /// [`Error::Shape`](crate::Error::Shape) as for [`Blas::gemm_batched`]; matrices of 16-bit and 32-bit elements must be aligned to 16 bytes.
-    /// [`Error::Missing`](crate::Error::Missing) if the library is older.
+    /// [`Error::Shape`](crate::Error::Shape) as for [`Blas::gemm_batched`]; matrices of 16-bit and
+    /// 32-bit elements must be aligned to 16 bytes. [`Error::Missing`](crate::Error::Missing) if
+    /// the library is older.
     #[doc(alias = "cublasGemmGroupedBatchedEx")]
     #[doc(alias = "cublasSgemmGroupedBatched")]
     pub fn gemm_grouped<T: Grouped>(&mut self, groups: &mut [GemmGroup<'_, '_, T>]) -> Result<()> {
@@ -189,8 +193,9 @@ impl Blas {
             cublasPointerMode_t::CUBLAS_POINTER_MODE_HOST,
             operands,
             |api, raw| {
-                // SAFETY: each array on the host has an element for each group. The arrays of pointers have one for each matrix, which has the
-                // shape of its group in live memory. Results do not overlap.
+                // SAFETY: each array on the host has an element for each group. The arrays of
+                // pointers have one for each matrix, which has the shape of its group in live
+                // memory. Results do not overlap.
                 unsafe {
                     call!(
                         api,

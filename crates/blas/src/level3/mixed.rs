@@ -20,8 +20,9 @@ use curium_sys::library_call as call;
 
 /// The element type of matrices whose product has elements of type `C`.
 ///
-/// With the feature `half`, products of `half::f16` and `half::bf16` have elements of the same type or of `f32`. Products of `i8` have
-/// elements of type `i32`. The trait cannot be implemented for other types.
+/// With the feature `half`, products of `half::f16` and `half::bf16` have elements of the same type
+/// or of `f32`. Products of `i8` have elements of type `i32`. The trait cannot be implemented for
+/// other types.
 pub trait Mixed<C: Pod>: sealed::Factor<C> + Pod {
     /// The type in which products are summed, which is also that of `alpha` and `beta`.
     type Scale: Copy;
@@ -37,7 +38,8 @@ pub trait Mixed<C: Pod>: sealed::Factor<C> + Pod {
 }
 
 mod sealed {
-    /// A type that this crate passes to `cublasGemmEx` with results of type `C`. Other crates cannot name it, so they cannot implement it.
+    /// A type that this crate passes to `cublasGemmEx` with results of type `C`. Other crates
+    /// cannot name it, so they cannot implement it.
     pub trait Factor<C> {}
 }
 
@@ -72,14 +74,15 @@ mixed! {
 }
 
 impl Blas {
-    /// Computes `c` = `alpha` · `a` · `b` + `beta` · `c` for factors of 8 or 16 bits, with sums of 32 bits.
+    /// Computes `c` = `alpha` · `a` · `b` + `beta` · `c` for factors of 8 or 16 bits, with sums of
+    /// 32 bits.
     ///
     /// CUDA: `cublasGemmEx`.
     ///
     /// # Errors
     ///
-    /// [`Error::Shape`](crate::Error::Shape) if the shapes do not agree, or if a leading dimension of a matrix of `i8` is not a multiple of
-    /// 4, as cuBLAS requires.
+    /// [`Error::Shape`](crate::Error::Shape) if the shapes do not agree, or if a leading dimension
+    /// of a matrix of `i8` is not a multiple of 4, as cuBLAS requires.
     #[doc(alias = "cublasGemmEx")]
     // Inlined: docs/performance.md, "Functions around a call".
     #[inline(always)]
@@ -114,23 +117,26 @@ impl Blas {
             mode,
             (&mut alpha, &mut beta, &mut a, &mut b, c),
             |api, raw| {
-                // SAFETY: the operands have these shapes and types in live memory, and the factors are where the mode requires.
+                // SAFETY: the operands have these shapes and types in live memory, and the factors
+                // are where the mode requires.
                 unsafe { multiply::<T, C>(api, raw, &product, factors, matrices, None) }
             },
         )
     }
 
-    /// Computes the products of batches of matrices of 8 or 16 bits anywhere in memory, with sums of 32 bits: `c` = `alpha` · `a` · `b` +
-    /// `beta` · `c` for each index.
+    /// Computes the products of batches of matrices of 8 or 16 bits anywhere in memory, with sums
+    /// of 32 bits: `c` = `alpha` · `a` · `b` + `beta` · `c` for each index.
     ///
-    /// The matrices of a batch have the same shape, order and leading dimension. A batch may contain a factor several times.
+    /// The matrices of a batch have the same shape, order and leading dimension. A batch may
+    /// contain a factor several times.
     ///
     /// CUDA: `cublasGemmBatchedEx`, and a copy of the pointers to device memory.
     ///
     /// # Errors
     ///
-    /// [`Error::Shape`](crate::Error::Shape) as for [`Blas::gemm_mixed`], or if the batches have different lengths, or if the matrices of a
-    /// batch differ, or if a matrix is not aligned to 16 bytes.
+    /// [`Error::Shape`](crate::Error::Shape) as for [`Blas::gemm_mixed`], or if the batches have
+    /// different lengths, or if the matrices of a batch differ, or if a matrix is not aligned to 16
+    /// bytes.
     #[doc(alias = "cublasGemmBatchedEx")]
     pub fn gemm_mixed_batched<T: Mixed<C>, C: Pod, S: ScalarArgument<T::Scale>>(
         &mut self,
@@ -176,8 +182,9 @@ impl Blas {
         let mut c = OperandSlice(c);
         let operands = (&mut alpha, &mut beta, &mut pointers, &mut a, &mut b, &mut c);
         self.enqueue(OPERATION, mode, operands, |api, raw| {
-            // SAFETY: each array has `count` pointers to matrices of these shapes and types in live memory, of which the results do not
-            // overlap, and the factors are where the mode requires.
+            // SAFETY: each array has `count` pointers to matrices of these shapes and types in live
+            // memory, of which the results do not overlap, and the factors are where the mode
+            // requires.
             unsafe { multiply::<T, C>(api, raw, &product, factors, matrices, Some(count)) }
         })
     }
@@ -189,7 +196,8 @@ struct Factors {
     beta: *const c_void,
 }
 
-/// Enqueues the product of the matrices at `a`, `b` and `c`, or the products of `count` matrices to which arrays at these addresses point.
+/// Enqueues the product of the matrices at `a`, `b` and `c`, or the products of `count` matrices to
+/// which arrays at these addresses point.
 ///
 /// # Safety
 ///
@@ -219,7 +227,8 @@ unsafe fn multiply<T: Mixed<C>, C: Pod>(
     let algorithm = cublasGemmAlgo_t::CUBLAS_GEMM_DEFAULT;
     macro_rules! gemm {
         ($function:ident$(, $count:ident)?) => {
-            // SAFETY: the operands are those of the contract of `multiply`, and the sizes are in the range of the parameters.
+            // SAFETY: the operands are those of the contract of `multiply`, and the sizes are in
+            // the range of the parameters.
             unsafe {
                 call!(
                     api,

@@ -60,8 +60,8 @@ impl Blas {
     ///
     /// # Errors
     ///
-    /// [`Error::Shape`](crate::Error::Shape) if the shapes do not agree, or if a complex factor is conjugated and cuBLAS would not
-    /// transpose it.
+    /// [`Error::Shape`](crate::Error::Shape) if the shapes do not agree, or if a complex factor is
+    /// conjugated and cuBLAS would not transpose it.
     #[doc(alias = "cublasSgemm")]
     // Inlined: docs/performance.md, "Functions around a call".
     #[inline(always)]
@@ -102,7 +102,8 @@ impl Blas {
             mode,
             (&mut alpha, &mut beta, &mut a, &mut b, c),
             |api, raw| {
-                // SAFETY: the operands have these shapes in live memory, and the factors are where the mode requires.
+                // SAFETY: the operands have these shapes in live memory, and the factors are where
+                // the mode requires.
                 unsafe {
                     T::gemm(
                         api, raw, op_a, op_b, m, n, k, alpha_ptr, a_ptr, lda, b_ptr, ldb, beta_ptr,
@@ -113,7 +114,8 @@ impl Blas {
         )
     }
 
-    /// Computes the products of batches of matrices: `c` = `alpha` · `a` · `b` + `beta` · `c` for each.
+    /// Computes the products of batches of matrices: `c` = `alpha` · `a` · `b` + `beta` · `c` for
+    /// each.
     ///
     /// The views describe the first matrix of each batch.
     ///
@@ -121,8 +123,8 @@ impl Blas {
     ///
     /// # Errors
     ///
-    /// [`Error::Shape`](crate::Error::Shape) as for [`Blas::gemm`], or if results overlap, or if the last matrix of a batch is out of
-    /// bounds.
+    /// [`Error::Shape`](crate::Error::Shape) as for [`Blas::gemm`], or if results overlap, or if
+    /// the last matrix of a batch is out of bounds.
     #[doc(alias = "cublasSgemmStridedBatched")]
     pub fn gemm_strided_batched<T: Element, S: ScalarArgument<T>>(
         &mut self,
@@ -188,7 +190,8 @@ impl Blas {
             mode,
             (&mut alpha, &mut beta, &mut a, &mut b, c),
             |api, raw| {
-                // SAFETY: every matrix has this shape in live memory, and the factors are where the mode requires.
+                // SAFETY: every matrix has this shape in live memory, and the factors are where the
+                // mode requires.
                 unsafe {
                     T::gemm_strided_batched(
                         api, raw, op_a, op_b, m, n, k, alpha_ptr, a_ptr, lda, stride_a, b_ptr, ldb,
@@ -250,7 +253,8 @@ impl Blas {
             mode,
             (&mut alpha, &mut beta, &mut a, &mut b, c),
             |api, raw| {
-                // SAFETY: the operands have these shapes in live memory, and the factors are where the mode requires.
+                // SAFETY: the operands have these shapes in live memory, and the factors are where
+                // the mode requires.
                 unsafe {
                     T::geam(
                         api, raw, op_a, op_b, m, n, alpha_ptr, a_ptr, lda, beta_ptr, b_ptr, ldb,
@@ -262,7 +266,8 @@ impl Blas {
     }
 }
 
-/// Returns the factors of the product as its result is stored: a transposed product has transposed factors in the other order.
+/// Returns the factors of the product as its result is stored: a transposed product has transposed
+/// factors in the other order.
 pub(super) fn transpose_for_result<'a, T>(
     a: Matrix<'a, T>,
     b: Matrix<'a, T>,

@@ -13,13 +13,15 @@ use crate::stored::Stored;
 use crate::triangle::{Diagonal, Side, Triangle};
 
 impl Blas {
-    /// Computes `c` = `alpha` · `a` · `b` for a triangular matrix `a`, or `alpha` · `b` · `a` if its side is the right one.
+    /// Computes `c` = `alpha` · `a` · `b` for a triangular matrix `a`, or `alpha` · `b` · `a` if
+    /// its side is the right one.
     ///
     /// CUDA: `cublas<t>trmm`.
     ///
     /// # Errors
     ///
-    /// [`Error::Shape`](crate::Error::Shape) if the shapes do not agree, or if `b` and `c` are stored in different orders.
+    /// [`Error::Shape`](crate::Error::Shape) if the shapes do not agree, or if `b` and `c` are
+    /// stored in different orders.
     #[doc(alias = "cublasStrmm")]
     #[expect(
         clippy::too_many_arguments,
@@ -73,7 +75,8 @@ impl Blas {
             mode,
             (&mut alpha, &mut a, &mut b, c),
             |api, raw| {
-                // SAFETY: the operands have these shapes in live memory, and the factor is where the mode requires.
+                // SAFETY: the operands have these shapes in live memory, and the factor is where
+                // the mode requires.
                 unsafe {
                     T::trmm(
                         api, raw, side, fill, transform, diagonal, m, n, alpha_ptr, a_ptr, lda,
@@ -84,8 +87,8 @@ impl Blas {
         )
     }
 
-    /// Solves `a` · `z` = `alpha` · `b` for a triangular matrix `a`, or `z` · `a` = `alpha` · `b` if its side is the right one, and stores
-    /// `z` in `b`.
+    /// Solves `a` · `z` = `alpha` · `b` for a triangular matrix `a`, or `z` · `a` = `alpha` · `b`
+    /// if its side is the right one, and stores `z` in `b`.
     ///
     /// CUDA: `cublas<t>trsm`.
     ///
@@ -132,7 +135,8 @@ impl Blas {
         let a_ptr = a.as_ptr();
         let b_ptr = b.as_ptr();
         self.enqueue(OPERATION, mode, (&mut alpha, &mut a, b), |api, raw| {
-            // SAFETY: the operands have these shapes in live memory, and the factor is where the mode requires.
+            // SAFETY: the operands have these shapes in live memory, and the factor is where the
+            // mode requires.
             unsafe {
                 T::trsm(
                     api, raw, side, fill, transform, diagonal, m, n, alpha_ptr, a_ptr, lda, b_ptr,

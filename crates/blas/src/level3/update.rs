@@ -14,7 +14,8 @@ use crate::stored::Stored;
 use crate::sys::cublasOperation_t;
 use crate::triangle::{Side, Triangle};
 
-/// Declares the products of a symmetric or Hermitian matrix, of which one triangle is accessed, and a general matrix.
+/// Declares the products of a symmetric or Hermitian matrix, of which one triangle is accessed, and
+/// a general matrix.
 macro_rules! product {
     ($(#[$doc:meta])* $name:ident, $operation:literal, $is_expressible:ident) => {
         impl Blas {
@@ -24,7 +25,8 @@ macro_rules! product {
             ///
             /// # Errors
             ///
-            /// [`Error::Shape`](crate::Error::Shape) if the shapes do not agree, or if cuBLAS does not support the orders.
+            /// [`Error::Shape`](crate::Error::Shape) if the shapes do not agree, or if cuBLAS does
+            /// not support the orders.
             #[expect(clippy::too_many_arguments, reason = "these are the operation's parameters")]
             pub fn $name<T: Element, S: ScalarArgument<T>>(
                 &mut self,
@@ -64,7 +66,8 @@ macro_rules! product {
                 let b_ptr = b.as_ptr();
                 let c_ptr = c.as_ptr();
                 self.enqueue($operation, mode, (&mut alpha, &mut beta, &mut a, &mut b, c), |api, raw| {
-                    // SAFETY: the operands have these shapes in live memory, and the factors are where the mode requires.
+                    // SAFETY: the operands have these shapes in live memory, and the factors are
+                    // where the mode requires.
                     unsafe { T::$name(api, raw, side, fill, m, n, alpha_ptr, a_ptr, lda, b_ptr, ldb, beta_ptr, c_ptr, ldc) }
                 })
             }
@@ -73,7 +76,8 @@ macro_rules! product {
 }
 
 product! {
-    /// Computes `c` = `alpha` · `a` · `b` + `beta` · `c` for a symmetric matrix `a`, or with `b` · `a` if its side is the right one.
+    /// Computes `c` = `alpha` · `a` · `b` + `beta` · `c` for a symmetric matrix `a`, or with `b` ·
+    /// `a` if its side is the right one.
     ///
     /// CUDA: `cublas<t>symm`.
     #[doc(alias = "cublasSsymm")]
@@ -81,7 +85,8 @@ product! {
 }
 
 product! {
-    /// Computes `c` = `alpha` · `a` · `b` + `beta` · `c` for a Hermitian matrix `a`, or with `b` · `a` if its side is the right one.
+    /// Computes `c` = `alpha` · `a` · `b` + `beta` · `c` for a Hermitian matrix `a`, or with `b` ·
+    /// `a` if its side is the right one.
     ///
     /// CUDA: `cublas<t>hemm`, `cublas<t>symm`.
     #[doc(alias = "cublasChemm")]
@@ -98,7 +103,8 @@ macro_rules! update {
             ///
             /// # Errors
             ///
-            /// [`Error::Shape`](crate::Error::Shape) if the shapes do not agree, or if cuBLAS does not support the orders.
+            /// [`Error::Shape`](crate::Error::Shape) if the shapes do not agree, or if cuBLAS does
+            /// not support the orders.
             pub fn $name<T: Element, S: ScalarArgument<$factor>>(
                 &mut self,
                 alpha: S,
@@ -126,7 +132,8 @@ macro_rules! update {
                 let a_ptr = a.as_ptr();
                 let c_ptr = c.as_ptr();
                 self.enqueue($operation, mode, (&mut alpha, &mut beta, &mut a, c), |api, raw| {
-                    // SAFETY: the operands have these shapes in live memory, and the factors are where the mode requires.
+                    // SAFETY: the operands have these shapes in live memory, and the factors are
+                    // where the mode requires.
                     unsafe { T::$name(api, raw, fill, transform, n, k, alpha_ptr, a_ptr, lda, beta_ptr, c_ptr, ldc) }
                 })
             }
@@ -143,7 +150,8 @@ update! {
 }
 
 update! {
-    /// Computes `c` = `alpha` · `a` · adjoint(`a`) + `beta` · `c` for a Hermitian matrix, or a symmetric one of real elements.
+    /// Computes `c` = `alpha` · `a` · adjoint(`a`) + `beta` · `c` for a Hermitian matrix, or a
+    /// symmetric one of real elements.
     ///
     /// CUDA: `cublas<t>herk`, `cublas<t>syrk`.
     #[doc(alias = "cublasCherk")]
@@ -160,7 +168,8 @@ macro_rules! update_by_two {
             ///
             /// # Errors
             ///
-            /// [`Error::Shape`](crate::Error::Shape) if the shapes do not agree, or if cuBLAS does not support the orders.
+            /// [`Error::Shape`](crate::Error::Shape) if the shapes do not agree, or if cuBLAS does
+            /// not support the orders.
             pub fn $name<T: Element>(
                 &mut self,
                 alpha: T,
@@ -177,7 +186,8 @@ macro_rules! update_by_two {
                 if $transform($operation, b.stored, c.stored, T::IS_COMPLEX)? != transform {
                     return Err(ShapeError::refused($operation, "unsupported by cuBLAS (a and b are stored in different orders)"));
                 }
-                // A transposed Hermitian update has the conjugated factor, which is not where the caller has it.
+                // A transposed Hermitian update has the conjugated factor, which is not where the
+                // caller has it.
                 if $is_hermitian && T::IS_COMPLEX && c.stored.is_transposed {
                     return Err(unsupported($operation, c.stored));
                 }
@@ -197,7 +207,8 @@ macro_rules! update_by_two {
                 let b_ptr = b.as_ptr();
                 let c_ptr = c.as_ptr();
                 self.enqueue($operation, mode, (&mut a, &mut b, c), |api, raw| {
-                    // SAFETY: the operands have these shapes in live memory, and the factors are on the host.
+                    // SAFETY: the operands have these shapes in live memory, and the factors are on
+                    // the host.
                     unsafe { T::$name(api, raw, fill, transform, n, k, alpha_ptr, a_ptr, lda, b_ptr, ldb, beta_ptr, c_ptr, ldc) }
                 })
             }
@@ -206,7 +217,8 @@ macro_rules! update_by_two {
 }
 
 update_by_two! {
-    /// Computes `c` = `alpha` · (`a` · transposed(`b`) + `b` · transposed(`a`)) + `beta` · `c` for a symmetric matrix.
+    /// Computes `c` = `alpha` · (`a` · transposed(`b`) + `b` · transposed(`a`)) + `beta` · `c` for
+    /// a symmetric matrix.
     ///
     /// CUDA: `cublas<t>syr2k`.
     #[doc(alias = "cublasSsyr2k")]
@@ -214,8 +226,8 @@ update_by_two! {
 }
 
 update_by_two! {
-    /// Computes `c` = `alpha` · `a` · adjoint(`b`) + conj(`alpha`) · `b` · adjoint(`a`) + `beta` · `c` for a Hermitian matrix, or a
-    /// symmetric one of real elements.
+    /// Computes `c` = `alpha` · `a` · adjoint(`b`) + conj(`alpha`) · `b` · adjoint(`a`) + `beta` ·
+    /// `c` for a Hermitian matrix, or a symmetric one of real elements.
     ///
     /// CUDA: `cublas<t>her2k`, `cublas<t>syr2k`.
     #[doc(alias = "cublasCher2k")]

@@ -32,7 +32,8 @@ impl Algorithm {
         self.workspace_bytes
     }
 
-    /// Returns a pointer to the algorithm as the library stores it: its type has this array as its only field.
+    /// Returns a pointer to the algorithm as the library stores it: its type has this array as its
+    /// only field.
     #[inline]
     pub(super) fn as_raw(&self) -> *const cublasLtMatmulAlgo_t {
         (&raw const self.raw).cast()
@@ -65,7 +66,8 @@ impl Algorithm {
         }
     }
 
-    /// Returns at most `count` algorithms, the one first that the library expects to be the fastest.
+    /// Returns at most `count` algorithms, the one first that the library expects to be the
+    /// fastest.
     pub(super) fn search(
         lt: &BlasLt,
         matmul: &Matmul,
@@ -85,7 +87,8 @@ impl Algorithm {
             ..
         } = descriptors;
         let searched = lt.entered(|api, raw| {
-            // SAFETY: the descriptors are live, and `results` is valid for writes of `count` elements.
+            // SAFETY: the descriptors are live, and `results` is valid for writes of `count`
+            // elements.
             unsafe {
                 call!(
                     api,
@@ -123,8 +126,8 @@ impl Algorithm {
             .collect())
     }
 
-    /// Checks an algorithm of an earlier search, and returns it with the workspace that it requires; `None` if the library or the device
-    /// does not support it.
+    /// Checks an algorithm of an earlier search, and returns it with the workspace that it
+    /// requires; `None` if the library or the device does not support it.
     ///
     /// # Safety
     ///
@@ -145,7 +148,8 @@ impl Algorithm {
             ..
         } = descriptors;
         let checked = lt.entered(|api, handle| {
-            // SAFETY: the descriptors are live, the caller guarantees the algorithm, and the result is valid for writes.
+            // SAFETY: the descriptors are live, the caller guarantees the algorithm, and the result
+            // is valid for writes.
             unsafe {
                 call!(
                     api,

@@ -76,7 +76,8 @@ impl Compute {
         }
     }
 
-    /// Returns `true` if cuBLASLt multiplies factors of these types to results of a type, with an addend of another.
+    /// Returns `true` if cuBLASLt multiplies factors of these types to results of a type, with an
+    /// addend of another.
     pub(super) fn supports(
         self,
         a: ElementType,

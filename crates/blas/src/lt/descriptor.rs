@@ -37,7 +37,8 @@ macro_rules! descriptor {
             }
 
             fn set<T: Copy>(&mut self, attribute: $of, value: T) -> Result<()> {
-                // SAFETY: the descriptor is live and borrowed exclusively, and the value has the type of the attribute.
+                // SAFETY: the descriptor is live and borrowed exclusively, and the value has the
+                // type of the attribute.
                 unsafe { call!(self.library.api(), $set(self.raw, attribute, (&raw const value).cast::<c_void>(), size_of::<T>())) }
             }
         }
@@ -50,7 +51,8 @@ macro_rules! descriptor {
 
         impl Drop for $name {
             fn drop(&mut self) {
-                // SAFETY: the descriptor is live, and nothing else uses it. The function fails for no live descriptor.
+                // SAFETY: the descriptor is live, and nothing else uses it. The function fails for
+                // no live descriptor.
                 let _ = unsafe { call!(self.library.api(), $destroy(self.raw)) };
             }
         }

@@ -30,16 +30,17 @@ pub enum ElementType {
     U8,
 }
 
-/// A type of elements of matrices for cuBLASLt: `f32`, `f64`, `i8`, `i32`, `half::f16` and `half::bf16` (feature `half`), and
-/// `float8::F8E4M3` and `float8::F8E5M2` (feature `float8`). Workspaces and masks consist of `u8`. It cannot be implemented for other
-/// types.
+/// A type of elements of matrices for cuBLASLt: `f32`, `f64`, `i8`, `i32`, `half::f16` and
+/// `half::bf16` (feature `half`), and `float8::F8E4M3` and `float8::F8E5M2` (feature `float8`).
+/// Workspaces and masks consist of `u8`. It cannot be implemented for other types.
 pub trait MatmulElement: sealed::Sealed + Pod {
     /// The type.
     const TYPE: ElementType;
 }
 
 mod sealed {
-    /// A type with the layout of its [`ElementType`](super::ElementType). Other crates cannot name it, so they cannot implement it.
+    /// A type with the layout of its [`ElementType`](super::ElementType). Other crates cannot name
+    /// it, so they cannot implement it.
     pub trait Sealed {}
 }
 

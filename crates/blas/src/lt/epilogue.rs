@@ -42,8 +42,9 @@ macro_rules! epilogues {
 epilogues! {
     /// The operation on a product before it is stored.
     ///
-    /// A bias has one element for each column of a result stored by rows, such as the output of a layer whose rows are samples, and one for
-    /// each row of a result stored by columns. It is added before the activation.
+    /// A bias has one element for each column of a result stored by rows, such as the output of a
+    /// layer whose rows are samples, and one for each row of a result stored by columns. It is
+    /// added before the activation.
     ///
     /// GELU is the approximation with the hyperbolic tangent.
     #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]

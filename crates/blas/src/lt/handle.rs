@@ -13,7 +13,8 @@ use crate::sys::cublasLtHandle_t;
 use crate::sys::lt::Api;
 use curium_sys::library_call as call;
 
-/// A handle of cuBLASLt in a context, with which plans are created. Clones are cheap and share the handle, also between threads.
+/// A handle of cuBLASLt in a context, with which plans are created. Clones are cheap and share the
+/// handle, also between threads.
 #[derive(Clone)]
 pub struct BlasLt(Arc<Handle>);
 
@@ -34,7 +35,8 @@ enum Ownership {
     Borrowed,
 }
 
-// SAFETY: the functions of cuBLASLt may be called by any thread, also with one handle: it has no settings.
+// SAFETY: the functions of cuBLASLt may be called by any thread, also with one handle: it has no
+// settings.
 unsafe impl Send for Handle {}
 // SAFETY: threads may call the functions with one handle at the same time.
 unsafe impl Sync for Handle {}
@@ -67,7 +69,8 @@ impl BlasLt {
     ///
     /// # Safety
     ///
-    /// `raw` is a live handle of `library`, created while `context` was current, which no other code destroys.
+    /// `raw` is a live handle of `library`, created while `context` was current, which no other
+    /// code destroys.
     ///
     /// # Errors
     ///
@@ -86,12 +89,13 @@ impl BlasLt {
         ))
     }
 
-    /// Borrows a handle that other code created in `context` and will destroy. It may also be a `cublasHandle_t`.
+    /// Borrows a handle that other code created in `context` and will destroy. It may also be a
+    /// `cublasHandle_t`.
     ///
     /// # Safety
     ///
-    /// `raw` is a live handle of `library`, created while `context` was current. It lives until every plan and every graph that captured
-    /// one is dropped.
+    /// `raw` is a live handle of `library`, created while `context` was current. It lives until
+    /// every plan and every graph that captured one is dropped.
     ///
     /// # Errors
     ///
@@ -138,7 +142,8 @@ impl BlasLt {
         &self.0.context
     }
 
-    /// Returns the raw handle, for functions that this crate does not wrap. It lives as long as `self`.
+    /// Returns the raw handle, for functions that this crate does not wrap. It lives as long as
+    /// `self`.
     #[must_use]
     pub fn as_raw(&self) -> cublasLtHandle_t {
         self.0.raw

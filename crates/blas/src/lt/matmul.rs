@@ -14,7 +14,8 @@ use super::{Compute, ElementType, Epilogue};
 /// The description of a product: `d` = epilogue(`alpha` · `a` · `b` + `beta` · `c`).
 ///
 /// The layouts determine the shapes. For a transposed factor, pass the result of
-/// [`MatrixLayout::transposed`](crate::MatrixLayout::transposed). Without [`Matmul::with_c`], `c` is the previous content of `d`.
+/// [`MatrixLayout::transposed`](crate::MatrixLayout::transposed). Without [`Matmul::with_c`], `c`
+/// is the previous content of `d`.
 ///
 /// ```
 /// use curium_blas::MatrixLayout;
@@ -74,7 +75,8 @@ pub(super) struct Problem {
 }
 
 impl Matmul {
-    /// Describes the product of `a` and `b` as `d`, with sums of `f64` for `f64`, of `i32` for `i8`, and of `f32` for other types.
+    /// Describes the product of `a` and `b` as `d`, with sums of `f64` for `f64`, of `i32` for
+    /// `i8`, and of `f32` for other types.
     #[must_use]
     pub const fn new(a: TypedLayout, b: TypedLayout, d: TypedLayout) -> Self {
         Self {
@@ -108,7 +110,8 @@ impl Matmul {
         self
     }
 
-    /// Sets the number of products. The strides of the layouts are the distances between the matrices. All products have the same bias.
+    /// Sets the number of products. The strides of the layouts are the distances between the
+    /// matrices. All products have the same bias.
     #[must_use]
     pub const fn with_batches(mut self, count: usize) -> Self {
         self.batch_count = count;
@@ -122,15 +125,17 @@ impl Matmul {
         self
     }
 
-    /// Sets the type of the bias. By default it is that of the result, and `bf16` if that has 8 bits.
+    /// Sets the type of the bias. By default it is that of the result, and `bf16` if that has 8
+    /// bits.
     #[must_use]
     pub const fn with_bias_type(mut self, element: ElementType) -> Self {
         self.bias = Some(element);
         self
     }
 
-    /// Sets the distance of the columns of the auxiliary memory: in bits for a mask, otherwise in elements. It must be a multiple of 128
-    /// bits or 8 elements. The default is the length of a column of the result, rounded up to such a multiple.
+    /// Sets the distance of the columns of the auxiliary memory: in bits for a mask, otherwise in
+    /// elements. It must be a multiple of 128 bits or 8 elements. The default is the length of a
+    /// column of the result, rounded up to such a multiple.
     #[must_use]
     pub const fn with_auxiliary_leading_dimension(mut self, leading_dimension: usize) -> Self {
         self.auxiliary_leading_dimension = Some(leading_dimension);
@@ -158,8 +163,9 @@ impl Matmul {
         self
     }
 
-    /// Sets the alignment of the address of each matrix in bytes: 256 by default, as buffers guarantee. Parts of buffers may have a smaller
-    /// alignment, for which there are fewer algorithms.
+    /// Sets the alignment of the address of each matrix in bytes: 256 by default, as buffers
+    /// guarantee. Parts of buffers may have a smaller alignment, for which there are fewer
+    /// algorithms.
     #[must_use]
     pub const fn with_alignment(mut self, bytes: usize) -> Self {
         self.alignment = bytes;
@@ -234,8 +240,8 @@ impl Matmul {
         }
     }
 
-    /// Returns the length of the auxiliary memory: in bytes for a mask, otherwise in elements of the type of the result; 0 if the epilogue
-    /// has none.
+    /// Returns the length of the auxiliary memory: in bytes for a mask, otherwise in elements of
+    /// the type of the result; 0 if the epilogue has none.
     #[must_use]
     pub fn auxiliary_len(&self) -> usize {
         self.auxiliary().map_or(0, |requirement| requirement.len())
@@ -322,7 +328,8 @@ impl Matmul {
         Some((access, self.bias_type(), len.saturating_mul(count)))
     }
 
-    /// Returns the number of elements of the bias from one product of a batch to the next: 0 for a bias that all share.
+    /// Returns the number of elements of the bias from one product of a batch to the next: 0 for a
+    /// bias that all share.
     pub(super) fn bias_stride(&self) -> usize {
         match self.bias() {
             Some((Access::Write, _, len)) if self.batch_count > 1 => len / self.batch_count,
@@ -359,7 +366,8 @@ impl Matmul {
         Some(Requirement::new(element, len, access, ALIGNMENT))
     }
 
-    /// Returns the memory that the product requires, but for the workspace. The layouts are checked.
+    /// Returns the memory that the product requires, but for the workspace. The layouts are
+    /// checked.
     pub(super) fn requirements(&self) -> ByRole<Option<Requirement>> {
         let mut all = ByRole([None; Role::ALL.len()]);
         all[Role::A] = Some(self.matrix_requirement(self.a, Access::Read));

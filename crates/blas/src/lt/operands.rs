@@ -14,8 +14,8 @@ use crate::operand::sealed::Operand;
 
 /// The device memory and the scalars of one product.
 ///
-/// The layouts are those of the plan. The memory of each operand begins with the first element, and contains the last one of the last
-/// product.
+/// The layouts are those of the plan. The memory of each operand begins with the first element, and
+/// contains the last one of the last product.
 ///
 /// `alpha` is 1 and `beta` is 0 unless they are set.
 pub struct Operands<'a> {
@@ -76,14 +76,16 @@ impl<'a> Operands<'a> {
         }
     }
 
-    /// Sets `alpha` and `beta`, which are converted to the plan's [scale type](super::Matmul::scale_type).
+    /// Sets `alpha` and `beta`, which are converted to the plan's
+    /// [scale type](super::Matmul::scale_type).
     #[must_use]
     pub fn with_factors(mut self, alpha: f64, beta: f64) -> Self {
         self.factors = Factors { alpha, beta };
         self
     }
 
-    /// Sets `alpha` and `beta` in device memory, for a plan with [`Matmul::with_device_factors`](super::Matmul::with_device_factors).
+    /// Sets `alpha` and `beta` in device memory, for a plan with
+    /// [`Matmul::with_device_factors`](super::Matmul::with_device_factors).
     #[must_use]
     pub fn with_device_factors<T: MatmulElement>(
         self,
@@ -156,8 +158,9 @@ impl<'a> Operands<'a> {
         self.write(Role::AmaxD, amax)
     }
 
-    /// Sets the workspace, of at least [`MatmulPlan::workspace_bytes`](super::MatmulPlan::workspace_bytes) bytes. Products that share a
-    /// workspace run one after the other.
+    /// Sets the workspace, of at least
+    /// [`MatmulPlan::workspace_bytes`](super::MatmulPlan::workspace_bytes) bytes. Products that
+    /// share a workspace run one after the other.
     #[must_use]
     #[inline]
     pub fn with_workspace(self, workspace: &'a mut DeviceSlice<u8>) -> Self {
@@ -269,11 +272,13 @@ impl<'a> Operands<'a> {
             .map_or(0, |slot| slot.memory.address())
     }
 
-    /// Makes the operation's stream wait for the accesses that conflict with those of the product to the memory of `roles`.
+    /// Makes the operation's stream wait for the accesses that conflict with those of the product
+    /// to the memory of `roles`.
     ///
     /// # Safety
     ///
-    /// If the product is enqueued, `launched` is called before the memory is used for anything else.
+    /// If the product is enqueued, `launched` is called before the memory is used for anything
+    /// else.
     #[inline]
     pub(super) unsafe fn bind(
         &mut self,

@@ -14,12 +14,13 @@ use super::role::{ByRole, Requirement, Role, Roles};
 use super::{Algorithm, BlasLt, ElementType, Matmul};
 use crate::error::{PlanError, Result};
 
-/// A matrix product with an algorithm of cuBLASLt. The algorithm is selected when the plan is created and does not change, also in graphs
-/// and if less memory is free later.
+/// A matrix product with an algorithm of cuBLASLt. The algorithm is selected when the plan is
+/// created and does not change, also in graphs and if less memory is free later.
 ///
-/// Operations are enqueued on any stream of the context. They borrow the plan exclusively, because its descriptors contain the addresses of
-/// biases and scales. Operands may be in buffers of any stream, as for kernels. In a capture (`Graph::capture`), create the plan before,
-/// and pass the capture scope to [`execute`](Self::execute): the graph keeps the operands and the workspace.
+/// Operations are enqueued on any stream of the context. They borrow the plan exclusively, because
+/// its descriptors contain the addresses of biases and scales. Operands may be in buffers of any
+/// stream, as for kernels. In a capture (`Graph::capture`), create the plan before, and pass the
+/// capture scope to [`execute`](Self::execute): the graph keeps the operands and the workspace.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -63,8 +64,8 @@ pub struct MatmulPlan {
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct PlanOptions {
-    /// The maximum size of the workspace in bytes. By default it is the size that NVIDIA recommends for the device: 32 MiB from compute
-    /// capability 9.0 on, 4 MiB before.
+    /// The maximum size of the workspace in bytes. By default it is the size that NVIDIA recommends
+    /// for the device: 32 MiB from compute capability 9.0 on, 4 MiB before.
     pub workspace_limit: Option<usize>,
 }
 
@@ -95,8 +96,9 @@ impl MatmulPlan {
     ///
     /// # Errors
     ///
-    /// [`Error::Shape`](crate::Error::Shape) if the layouts do not agree; [`Error::Plan`](crate::Error::Plan) if the library has no
-    /// algorithm; an error while the thread captures.
+    /// [`Error::Shape`](crate::Error::Shape) if the layouts do not agree;
+    /// [`Error::Plan`](crate::Error::Plan) if the library has no algorithm; an error while the
+    /// thread captures.
     #[doc(alias = "cublasLtMatmulAlgoGetHeuristic")]
     pub fn new(lt: &BlasLt, matmul: &Matmul, options: PlanOptions) -> Result<Self> {
         Self::candidates(lt, matmul, options, 1)?
@@ -105,8 +107,8 @@ impl MatmulPlan {
             .ok_or_else(|| no_algorithm(NEW, lt, matmul, options))
     }
 
-    /// Creates plans with at most `count` algorithms, in the order in which the library expects them to be fast. See
-    /// [`Tuner`](super::Tuner), which measures them.
+    /// Creates plans with at most `count` algorithms, in the order in which the library expects
+    /// them to be fast. See [`Tuner`](super::Tuner), which measures them.
     ///
     /// CUDA: `cublasLtMatmulAlgoGetHeuristic`.
     ///
@@ -176,7 +178,8 @@ impl MatmulPlan {
         Ok(Self::with(&self.lt, &self.matmul, prepared))
     }
 
-    /// Allocates a workspace for the plan on `stream`: [`MatmulPlan::workspace_bytes`] bytes, or a few if the plan requires none.
+    /// Allocates a workspace for the plan on `stream`: [`MatmulPlan::workspace_bytes`] bytes, or a
+    /// few if the plan requires none.
     ///
     /// # Errors
     ///

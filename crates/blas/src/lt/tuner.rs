@@ -10,11 +10,12 @@ use super::role::{ByRole, Role};
 use super::{Algorithm, BlasLt, Matmul, MatmulPlan, Operands, PlanOptions};
 use crate::error::Result;
 
-/// Creates plans with the fastest of several algorithms, each measured on the device. If none is faster than the library's first choice by
-/// more than 1 %, that one is kept.
+/// Creates plans with the fastest of several algorithms, each measured on the device. If none is
+/// faster than the library's first choice by more than 1 %, that one is kept.
 ///
-/// With a [`DiskCache`], a product is measured once for each version of the library and each type of device; later runs of any program read
-/// the algorithm from the cache. Without one, each call measures.
+/// With a [`DiskCache`], a product is measured once for each version of the library and each type
+/// of device; later runs of any program read the algorithm from the cache. Without one, each call
+/// measures.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -50,8 +51,8 @@ pub struct Tuner {
 pub struct TunedPlan {
     /// The plan.
     pub plan: MatmulPlan,
-    /// The algorithms with their times, in the order in which the library expects them to be fast. Empty if the plan was in the cache, or
-    /// if there is only one algorithm.
+    /// The algorithms with their times, in the order in which the library expects them to be fast.
+    /// Empty if the plan was in the cache, or if there is only one algorithm.
     pub measurements: Vec<Measurement>,
 }
 
@@ -108,17 +109,20 @@ impl Tuner {
         self
     }
 
-    /// Sets the number of measurements of each algorithm. Each lasts at least a millisecond, within which short products run several times.
+    /// Sets the number of measurements of each algorithm. Each lasts at least a millisecond, within
+    /// which short products run several times.
     #[must_use]
     pub const fn with_repetitions(mut self, count: usize) -> Self {
         self.repetitions = count;
         self
     }
 
-    /// Creates the plan of a product. If it is not in the cache, allocates operands on `stream`, measures the algorithms there with events,
-    /// and waits for them. Failures of the cache are ignored.
+    /// Creates the plan of a product. If it is not in the cache, allocates operands on `stream`,
+    /// measures the algorithms there with events, and waits for them. Failures of the cache are
+    /// ignored.
     ///
-    /// The elements of the factors are small numbers. Work on other streams disturbs the measurements.
+    /// The elements of the factors are small numbers. Work on other streams disturbs the
+    /// measurements.
     ///
     /// # Errors
     ///
@@ -213,7 +217,8 @@ impl Tuner {
     }
 }
 
-/// The least duration of a measurement, within which short products run several times: the clock is then the one that the products sustain.
+/// The least duration of a measurement, within which short products run several times: the clock is
+/// then the one that the products sustain.
 const MEASURED: Duration = Duration::from_millis(1);
 
 /// The maximum number of runs in a measurement.
@@ -245,7 +250,8 @@ fn median(times: &mut [Duration]) -> Duration {
     times[times.len() / 2]
 }
 
-/// Returns the index of the selected algorithm: the first one, unless another is faster by more than the error of a measurement.
+/// Returns the index of the selected algorithm: the first one, unless another is faster by more
+/// than the error of a measurement.
 fn selected(times: &[Duration]) -> usize {
     let Some(first) = times.first() else {
         return 0;
@@ -300,8 +306,9 @@ impl Scratch {
 /// The maximum number of different bytes. It is odd, so that the rows of a matrix differ.
 const NUMBERS: usize = (8 << 20) - 1;
 
-/// Returns random numbers of moderate size in each type: without the highest bit of the exponent. Products of equal numbers draw less
-/// power than those of real data, so that the device runs them at a higher clock.
+/// Returns random numbers of moderate size in each type: without the highest bit of the exponent.
+/// Products of equal numbers draw less power than those of real data, so that the device runs them
+/// at a higher clock.
 fn numbers(bytes: usize) -> Vec<u8> {
     let mut numbers = vec![0; bytes];
     // Each run measures the same products.

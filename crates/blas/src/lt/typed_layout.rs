@@ -39,7 +39,8 @@ impl TypedLayout {
         }
     }
 
-    /// Sets the distance in elements from one matrix of a batch to the next; 0, the default, for the same factor in each product.
+    /// Sets the distance in elements from one matrix of a batch to the next; 0, the default, for
+    /// the same factor in each product.
     #[must_use]
     pub const fn with_stride(mut self, stride: usize) -> Self {
         self.stride = stride;

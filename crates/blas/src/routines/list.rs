@@ -2,13 +2,14 @@
 
 /// Calls a macro with the list of the cuBLAS routines that have one function per element type.
 ///
-/// The simulated library does not use the list: its functions follow from the header of cuBLAS. So a function under the wrong routine, or
-/// parameters in the wrong order, fail the contract tests.
+/// The simulated library does not use the list: its functions follow from the header of cuBLAS. So
+/// a function under the wrong routine, or parameters in the wrong order, fail the contract tests.
 ///
-/// An entry lists the parameters of the routine with their kinds, and for each element type two functions: one with 32-bit sizes, and
-/// one with 64-bit sizes (since CUDA 12.0). A routine without sizes, or with 32-bit sizes only, lists its only
-/// function twice: sizes that the function cannot take are refused. Routines under `every` exist for
-/// `f32`, `f64`, `Complex32` and `Complex64`, those under `real` for `f32` and `f64`.
+/// An entry lists the parameters of the routine with their kinds, and for each element type two
+/// functions: one with 32-bit sizes, and one with 64-bit sizes (since CUDA 12.0). A routine without
+/// sizes, or with 32-bit sizes only, lists its only function twice: sizes that the function cannot
+/// take are refused. Routines under `every` exist for `f32`, `f64`, `Complex32` and `Complex64`,
+/// those under `real` for `f32` and `f64`.
 ///
 /// | kind | parameter |
 /// |---|---|

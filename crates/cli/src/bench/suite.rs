@@ -1,7 +1,8 @@
 //! The measurements of `curium bench`: Curium's overhead over C.
 //!
-//! Each measurement has a C counterpart: the same operation by direct driver calls, as in a C program. Both alternate in one run, so that
-//! disturbances affect both, and the ratio is taken per round.
+//! Each measurement has a C counterpart: the same operation by direct driver calls, as in a C
+//! program. Both alternate in one run, so that disturbances affect both, and the ratio is taken per
+//! round.
 //!
 //! The id of a measurement, such as `launch/threads/2`, is stable: subject, parameter and value.
 
@@ -35,7 +36,8 @@ pub(super) use self::samples::Samples;
 /// A callback for comparisons.
 pub(super) type Observer<'a> = dyn FnMut(Comparison) -> Result<()> + 'a;
 
-/// Runs the measurements of `plan` on the device of `context`, and passes each comparison to `observe`.
+/// Runs the measurements of `plan` on the device of `context`, and passes each comparison to
+/// `observe`.
 pub(super) fn run(context: &Context, plan: &Plan, observe: &mut Observer<'_>) -> Result<()> {
     launch::run(context, plan, observe)?;
     graph::run(context, plan, observe)?;
@@ -57,7 +59,8 @@ pub(super) fn ids(plan: &Plan) -> Vec<String> {
     ids
 }
 
-/// Calls a driver function through the table of a driver, as a C program does, and checks the code. The caller supplies `unsafe`.
+/// Calls a driver function through the table of a driver, as a C program does, and checks the code.
+/// The caller supplies `unsafe`.
 macro_rules! call {
     ($driver:expr, $function:ident($($argument:expr),* $(,)?)) => {
         match $driver.api().$function {

@@ -86,7 +86,8 @@ impl Row<'_> {
     }
 }
 
-/// Compares every pixel with the CPU's, on all its threads. `bands` are the views that were computed, from the top down.
+/// Compares every pixel with the CPU's, on all its threads. `bands` are the views that were
+/// computed, from the top down.
 pub(super) fn against_cpu(
     view: &View,
     bands: &[View],

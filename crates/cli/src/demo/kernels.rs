@@ -2,7 +2,8 @@
 
 use curium_kernel::prelude::*;
 
-/// Counts the iterations for each pixel of an image, whose rows go down from the center. `pixel` is the width of a pixel in the complex plane.
+/// Counts the iterations for each pixel of an image, whose rows go down from the center. `pixel` is
+/// the width of a pixel in the complex plane.
 #[kernel]
 pub fn mandelbrot(
     block: Block<32, 8>,
@@ -21,10 +22,11 @@ pub fn mandelbrot(
     });
 }
 
-/// Returns the number of iterations of z = z² + c, from z = 0, until |z| > 2, at most `max_iterations`.
+/// Returns the number of iterations of z = z² + c, from z = 0, until |z| > 2, at most
+/// `max_iterations`.
 ///
-/// The GPU and the CPU run this code. Their counts are equal bit for bit, because neither contracts a multiplication and an addition to a
-/// fused multiply-add.
+/// The GPU and the CPU run this code. Their counts are equal bit for bit, because neither contracts
+/// a multiplication and an addition to a fused multiply-add.
 pub(super) fn iterations(c_x: f64, c_y: f64, max_iterations: u32) -> u32 {
     let mut x = 0.0;
     let mut y = 0.0;

@@ -37,7 +37,8 @@ impl Palette {
         if iterations >= self.max_iterations {
             return INSIDE;
         }
-        // Near the set the counts grow without bound; the logarithm keeps the color bands equally wide.
+        // Near the set the counts grow without bound; the logarithm keeps the color bands equally
+        // wide.
         let doublings = (iterations as f32 / START + 1.0).log2();
         cycle(doublings * ROUNDS_PER_DOUBLING)
     }

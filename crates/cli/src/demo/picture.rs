@@ -10,8 +10,8 @@ use anyhow::{Context as _, Result};
 use crate::demo::palette::Palette;
 use crate::demo::view::View;
 
-/// A writable output file. The file is created or replaced when the picture is complete, so that an interrupted run leaves
-/// nothing behind, and an existing file keeps its content.
+/// A writable output file. The file is created or replaced when the picture is complete, so that an
+/// interrupted run leaves nothing behind, and an existing file keeps its content.
 pub(super) struct PictureFile {
     path: PathBuf,
 }

@@ -22,7 +22,8 @@ impl Stage {
     ///
     /// # Errors
     ///
-    /// Returns an error if a GPU is requested and none is usable, or if the simulator fails to start.
+    /// Returns an error if a GPU is requested and none is usable, or if the simulator fails to
+    /// start.
     pub(super) fn open(choice: DeviceChoice) -> Result<Self> {
         let (machine, (context, name, compute_capability)) = Machine::open(choice, |driver| {
             let device = driver.device(0)?;
@@ -72,7 +73,8 @@ impl Stage {
         self.machine.announce(verbose);
     }
 
-    /// Returns the largest number of pixels for one launch. The simulator gets smaller launches, so that the progress bar advances.
+    /// Returns the largest number of pixels for one launch. The simulator gets smaller launches, so
+    /// that the progress bar advances.
     pub(super) fn pixels_per_launch(&self) -> usize {
         if self.simulated().is_some() {
             1 << 16

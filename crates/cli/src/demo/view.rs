@@ -61,7 +61,8 @@ impl View {
             .collect()
     }
 
-    /// Returns the number of iterations of z = z² + c until |z| > 2 for the center c of a pixel, at most `max_iterations`.
+    /// Returns the number of iterations of z = z² + c until |z| > 2 for the center c of a pixel, at
+    /// most `max_iterations`.
     ///
     /// The operations and their order are the kernel's, so that the counts are identical.
     pub(crate) fn iterations_at(&self, column: u32, row: u32) -> u32 {

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::doctor::ptx::Header;
 
-/// The facts about a machine: plain data, collected by [`survey`](crate::doctor::survey::survey) or made up by a test.
+/// The facts about a machine: plain data, collected by [`survey`](crate::doctor::survey::survey) or
+/// made up by a test.
 #[derive(Clone, Debug, Default, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Environment {
     /// The operating system, such as `linux`.
@@ -236,7 +237,8 @@ impl Environment {
         line.split_whitespace().find(|word| is_driver_version(word))
     }
 
-    /// Returns the version in the file name of the loaded library, such as `580.159.03` in `libcuda.so.580.159.03`.
+    /// Returns the version in the file name of the loaded library, such as `580.159.03` in
+    /// `libcuda.so.580.159.03`.
     pub(crate) fn library_version(&self) -> Option<&str> {
         let version = self.library_path()?.rsplit_once("libcuda.so.")?.1;
         is_driver_version(version).then_some(version)

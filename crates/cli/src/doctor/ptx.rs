@@ -24,7 +24,8 @@ impl Header {
         })
     }
 
-    /// Returns `true` if a device of this compute capability can run the target; `None` for an unknown target.
+    /// Returns `true` if a device of this compute capability can run the target; `None` for an
+    /// unknown target.
     pub(crate) fn runs_on(&self, capability: Version) -> Option<bool> {
         let (major, minor) = capability;
         let device = major.checked_mul(10)?.checked_add(minor)?;

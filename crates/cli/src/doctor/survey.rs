@@ -156,7 +156,8 @@ fn modules() -> Option<Entry> {
     Some(Entry::Folder(chosen.map(str::to_owned).collect()))
 }
 
-/// Returns the GPUs among NVIDIA's devices on the PCI bus: class 03 is a display controller, class 12 an accelerator.
+/// Returns the GPUs among NVIDIA's devices on the PCI bus: class 03 is a display controller, class
+/// 12 an accelerator.
 fn pci_gpus() -> Option<Entry> {
     const BUS: &str = "/sys/bus/pci/devices";
     folder(BUS, |device| {

@@ -4,7 +4,8 @@ use anyhow::{Result, anyhow};
 use curium::memory::diagnostics::{CacheSample, UsageSample};
 use plotters::prelude::*;
 
-/// The chart: the memory in use and the memory that a cache would reserve for it above, the unused part below.
+/// The chart: the memory in use and the memory that a cache would reserve for it above, the unused
+/// part below.
 pub(super) struct Chart<'a> {
     pub(super) usage: &'a [UsageSample],
     pub(super) cache: &'a [CacheSample],
@@ -112,7 +113,8 @@ impl Chart<'_> {
         Ok(())
     }
 
-    /// Returns the end of the time axis, which is always after its start. Events of several threads may not be in order of time.
+    /// Returns the end of the time axis, which is always after its start. Events of several threads
+    /// may not be in order of time.
     fn end(&self) -> f64 {
         self.usage
             .iter()

@@ -26,15 +26,17 @@ impl Group {
         }
     }
 
-    /// Forgets the number of the group if no process is left in it. Called soon after the leader's status was collected, and often from
-    /// then on: a job may run for days, and a number that another group has received meanwhile must not be signaled.
+    /// Forgets the number of the group if no process is left in it. Called soon after the leader's
+    /// status was collected, and often from then on: a job may run for days, and a number that
+    /// another group has received meanwhile must not be signaled.
     pub(super) fn release_if_empty(&mut self) {
         self.id = self
             .id
             .filter(|id| test_kill_process_group(*id) != Err(rustix::io::Errno::SRCH));
     }
 
-    /// Returns `true` if a process of the group has not ended. The leader counts until its status has been collected.
+    /// Returns `true` if a process of the group has not ended. The leader counts until its status
+    /// has been collected.
     pub(super) fn is_running(&mut self) -> bool {
         self.release_if_empty();
         self.id.is_some()
@@ -96,7 +98,8 @@ pub(super) fn end_with_this_program() -> anyhow::Result<()> {
     limits.limit_kill_on_job_close();
     let job = Job::create_with_limit_info(&limits)?;
     job.assign_current_process()?;
-    // The system closes the handle when this program ends. Closed before, it would end this program.
+    // The system closes the handle when this program ends. Closed before, it would end this
+    // program.
     job.into_handle();
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! The standard input of rank 0.
 //!
-//! Rank 0 has a process group of its own, so the system would stop it when it reads from the terminal. Input from a terminal is therefore
-//! forwarded through a pipe; other input is inherited.
+//! Rank 0 has a process group of its own, so the system would stop it when it reads from the
+//! terminal. Input from a terminal is therefore forwarded through a pipe; other input is inherited.
 
 use std::io;
 use std::process::{ChildStdin, Stdio};
@@ -20,7 +20,8 @@ pub(super) fn for_rank_0() -> Stdio {
     Stdio::inherit()
 }
 
-/// Forwards the terminal's input to `pipe` on a thread of its own, which ends with either, or with the program.
+/// Forwards the terminal's input to `pipe` on a thread of its own, which ends with either, or with
+/// the program.
 #[cfg(unix)]
 pub(super) fn forward(pipe: ChildStdin) -> io::Result<()> {
     std::thread::Builder::new()

@@ -33,8 +33,8 @@ mod system {
     use anyhow::{Context as _, Result};
     use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 
-    /// The signals that end the job. Ranks lead process groups of their own, so those of the terminal reach this program only; one that ended
-    /// it would leave the ranks behind.
+    /// The signals that end the job. Ranks lead process groups of their own, so those of the
+    /// terminal reach this program only; one that ended it would leave the ranks behind.
     const SIGNALS: [Signal; 4] = [
         Signal::SIGINT,
         Signal::SIGTERM,
@@ -63,9 +63,11 @@ mod system {
             // SAFETY: the handler only accesses atomics, which is async-signal-safe.
             let previous = unsafe { sigaction(signal, &record) }
                 .with_context(|| format!("{signal}: cannot be handled"))?;
-            // A signal that is ignored from the start stays so: `nohup` ignores SIGHUP, and shells ignore SIGINT for programs in the background.
+            // A signal that is ignored from the start stays so: `nohup` ignores SIGHUP, and shells
+            // ignore SIGINT for programs in the background.
             if matches!(previous.handler(), SigHandler::SigIgn) {
-                // SAFETY: this restores the action that the program started with, which has no handler.
+                // SAFETY: this restores the action that the program started with, which has no
+                // handler.
                 unsafe { sigaction(signal, &previous) }
                     .with_context(|| format!("{signal}: cannot be ignored"))?;
             }

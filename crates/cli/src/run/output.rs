@@ -8,13 +8,14 @@ use std::thread;
 /// The largest number of bytes of a line that are held in memory. Longer lines are split.
 const MAX_LINE: u64 = 64 * 1024;
 
-/// The largest number of bytes that are forwarded after the job has ended. No pipe holds more, unless the system was configured so.
+/// The largest number of bytes that are forwarded after the job has ended. No pipe holds more,
+/// unless the system was configured so.
 const MAX_TAIL: usize = 1024 * 1024;
 
 /// The outputs of all ranks.
 ///
-/// A process that a rank started may hold its pipe for as long as it likes. Outputs therefore also end when [`Outputs::end`] is called, with
-/// what is in the pipes by then.
+/// A process that a rank started may hold its pipe for as long as it likes. Outputs therefore also
+/// end when [`Outputs::end`] is called, with what is in the pipes by then.
 pub(super) struct Outputs {
     /// Shared with the thread of each output.
     job_has_ended: Arc<AtomicBool>,
@@ -50,7 +51,8 @@ impl Outputs {
         thread::Builder::new()
             .name(format!("output of rank {rank}"))
             .spawn(move || {
-                // A sink that fails, as a closed pipe does, must not stop the rank: the rest is read and discarded.
+                // A sink that fails, as a closed pipe does, must not stop the rank: the rest is
+                // read and discarded.
                 let mut source = BufReader::new(output);
                 if copy_lines(rank, &mut source, sink).is_err() {
                     let _ = io::copy(&mut source, &mut io::sink());
@@ -94,7 +96,8 @@ impl<P: Pipe> Read for Output<P> {
             tv_nsec: 50_000_000,
         };
         loop {
-            // Loaded before the pipe is examined, so that everything written before the end is read.
+            // Loaded before the pipe is examined, so that everything written before the end is
+            // read.
             let job_has_ended = self.job_has_ended.load(Ordering::Acquire);
             let mut files = [PollFd::new(&self.pipe, PollFlags::IN)];
             let ready = rustix::io::retry_on_intr(|| poll(&mut files, Some(&INTERVAL)))?;
@@ -112,7 +115,8 @@ impl<P: Pipe> Read for Output<P> {
         }
     }
 
-    /// Reads until every process that holds the pipe has ended. The job object kills them when this program ends.
+    /// Reads until every process that holds the pipe has ended. The job object kills them when this
+    /// program ends.
     #[cfg(not(unix))]
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.job_has_ended.load(Ordering::Acquire) && self.tail == 0 {
@@ -126,7 +130,8 @@ impl<P: Pipe> Read for Output<P> {
     }
 }
 
-/// Copies the lines. Each is written in one piece, so that lines of several ranks do not mix. Longer lines than [`MAX_LINE`] become several.
+/// Copies the lines. Each is written in one piece, so that lines of several ranks do not mix.
+/// Longer lines than [`MAX_LINE`] become several.
 fn copy_lines(
     rank: usize,
     source: &mut BufReader<impl Read>,
@@ -180,7 +185,8 @@ mod tests {
         }
     }
 
-    /// A line without an end is forwarded in pieces of 64 KiB while it arrives, and never held as a whole.
+    /// A line without an end is forwarded in pieces of 64 KiB while it arrives, and never held as a
+    /// whole.
     #[test]
     fn endless_line_is_split() -> io::Result<()> {
         const PIECES: usize = 512;

@@ -32,7 +32,8 @@ struct Process {
 }
 
 impl Ranks {
-    /// Creates a job without ranks. From now on, an interrupt or a request to terminate ends the job, not this program alone.
+    /// Creates a job without ranks. From now on, an interrupt or a request to terminate ends the
+    /// job, not this program alone.
     pub(super) fn new(grace: Duration) -> Result<Self> {
         group::end_with_this_program()?;
         Ok(Self {
@@ -79,13 +80,16 @@ impl Ranks {
         Ok(())
     }
 
-    /// Waits until every rank has ended, and returns the exit code. When one fails, the others are terminated.
+    /// Waits until every rank has ended, and returns the exit code. When one fails, the others are
+    /// terminated.
     ///
-    /// Processes that the ranks leave behind have the grace period to end, and are then terminated as well.
+    /// Processes that the ranks leave behind have the grace period to end, and are then terminated
+    /// as well.
     pub(super) fn wait(mut self) -> Result<u8> {
         let mut code = loop {
             if let Some((rank, status)) = self.poll()? {
-                // The other ranks must end, and the exit code must be that of this rank, even if no receiver is left for the report.
+                // The other ranks must end, and the exit code must be that of this rank, even if no
+                // receiver is left for the report.
                 let _ = writeln!(
                     io::stderr(),
                     "curium run: rank {rank} failed ({status}); terminating the other ranks"
@@ -144,7 +148,8 @@ impl Ranks {
         Ok(self.processes.iter_mut().any(Process::is_running))
     }
 
-    /// Requests all processes to terminate, and kills those that run after the grace period, or at the next interrupt.
+    /// Requests all processes to terminate, and kills those that run after the grace period, or at
+    /// the next interrupt.
     fn terminate(&mut self) -> io::Result<()> {
         let interrupts = self.interrupts.count();
         for process in &mut self.processes {
@@ -160,7 +165,8 @@ impl Ranks {
         self.kill()
     }
 
-    /// Kills the processes that still run, and waits for the ranks among them. A rank that has changed its user cannot be killed: reports it.
+    /// Kills the processes that still run, and waits for the ranks among them. A rank that has
+    /// changed its user cannot be killed: reports it.
     fn kill(&mut self) -> io::Result<()> {
         let mut killed = Vec::new();
         for (rank, process) in self.processes.iter_mut().enumerate() {
@@ -186,7 +192,8 @@ impl Ranks {
         Ok(())
     }
 
-    /// Forwards what the processes have written, at the speed at which this program's own output is read. An interrupt ends this.
+    /// Forwards what the processes have written, at the speed at which this program's own output is
+    /// read. An interrupt ends this.
     fn finish_outputs(&self) {
         let interrupts = self.interrupts.count();
         let start = Instant::now();
@@ -234,7 +241,8 @@ impl Process {
 mod tests {
     use super::*;
 
-    /// A group that is empty is not signaled again, however long other ranks run: its number may have been given to another group.
+    /// A group that is empty is not signaled again, however long other ranks run: its number may
+    /// have been given to another group.
     #[test]
     fn ended_group_is_released_at_once() -> Result<()> {
         let mut ranks = Ranks::new(Duration::from_secs(10))?;

@@ -1,7 +1,9 @@
-//! The simulated libraries beside the simulator's library, which contains them: a process has one simulator.
+//! The simulated libraries beside the simulator's library, which contains them: a process has one
+//! simulator.
 //!
-//! A library whose symbols have versions at NVIDIA is a small library that depends on the simulator's and defines the version, without
-//! which the system's loader warns. NCCL and CUPTI, whose symbols have none, are links.
+//! A library whose symbols have versions at NVIDIA is a small library that depends on the
+//! simulator's and defines the version, without which the system's loader warns. NCCL and CUPTI,
+//! whose symbols have none, are links.
 
 use std::env;
 use std::fs;
@@ -22,7 +24,8 @@ const VERSIONED: [&str; 10] = [
     "libcufft.so.12",
     "libcurand.so.10",
 ];
-/// The links to the simulator's library. Halide loads the driver as `libcuda.so`, and linkers search for it under that name.
+/// The links to the simulator's library. Halide loads the driver as `libcuda.so`, and linkers
+/// search for it under that name.
 const LINKS: [&str; 4] = ["libcuda.so", "libcupti.so.13", "libnccl.so", "libnccl.so.2"];
 
 /// Creates the libraries beside the simulator's library, in place of older ones.

@@ -53,8 +53,8 @@ struct Arguments {
 }
 
 impl Events {
-    /// Completes the list in the file, so that it is valid JSON, and summarizes it. Drops an incomplete last event, which a killed program
-    /// leaves behind.
+    /// Completes the list in the file, so that it is valid JSON, and summarizes it. Drops an
+    /// incomplete last event, which a killed program leaves behind.
     pub(super) fn close(path: &Path) -> Result<Self> {
         let text = fs::read_to_string(path)
             .with_context(|| format!("{} could not be read", path.display()))?;

@@ -28,7 +28,8 @@ pub(super) fn library(named: Option<&Path>) -> Result<PathBuf> {
     Ok(std::path::absolute(path)?)
 }
 
-/// Returns the candidates: the folder of the program and the one above, as in cargo's target folder.
+/// Returns the candidates: the folder of the program and the one above, as in cargo's target
+/// folder.
 fn beside(program: &Path) -> Vec<PathBuf> {
     let folders = program.ancestors().skip(1).take(2);
     folders.map(|folder| folder.join(NAME)).collect()

@@ -19,8 +19,8 @@ fn curium(arguments: &[&str]) -> (Option<i32>, Value) {
     (output.status.code(), value)
 }
 
-/// Returns the differences between `value` and `schema`. Schema keywords that are not implemented here count as
-/// differences.
+/// Returns the differences between `value` and `schema`. Schema keywords that are not implemented
+/// here count as differences.
 fn faults(schema: &Value, value: &Value, path: &str) -> Vec<String> {
     let Some(words) = schema.as_object() else {
         return vec![format!("{path}: the schema is no object")];
@@ -90,7 +90,8 @@ fn properties(expected: &Value, value: &Value, path: &str) -> Vec<String> {
         .collect()
 }
 
-/// Checks properties that the schema does not name: they are either forbidden or must match `expected`.
+/// Checks properties that the schema does not name: they are either forbidden or must match
+/// `expected`.
 fn additional(schema: &Value, expected: &Value, value: &Value, path: &str) -> Vec<String> {
     let named = schema.get("properties").and_then(Value::as_object);
     let mut additional = Vec::new();

@@ -2,8 +2,8 @@
 
 use std::process::Command;
 
-/// Returns the command line that starts the program at `path`. `CURIUM_TEST_RUNNER` is the emulator for it, with its arguments, where the
-/// system has none.
+/// Returns the command line that starts the program at `path`. `CURIUM_TEST_RUNNER` is the emulator
+/// for it, with its arguments, where the system has none.
 pub(crate) fn words(path: &str) -> Vec<String> {
     let runner = std::env::var("CURIUM_TEST_RUNNER").unwrap_or_default();
     runner

@@ -11,7 +11,8 @@ use crate::program;
 
 type TestResult<T = ()> = Result<T, Box<dyn Error>>;
 
-/// Runs a shell script on every rank. Returns the exit code, the sorted lines of output, and the errors.
+/// Runs a shell script on every rank. Returns the exit code, the sorted lines of output, and the
+/// errors.
 fn run(arguments: &[&str], script: &str) -> TestResult<(Option<i32>, Vec<String>, String)> {
     let mut command = program::curium();
     command
@@ -272,7 +273,8 @@ fn descendants_end_with_the_rank() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A descendant that ignores SIGTERM is killed after the grace period, and its output until then is forwarded.
+/// A descendant that ignores SIGTERM is killed after the grace period, and its output until then is
+/// forwarded.
 #[test]
 fn stubborn_descendant_is_killed() -> TestResult {
     let start = Instant::now();
@@ -324,7 +326,8 @@ fn job_ends_its_descendants() -> TestResult {
     Ok(())
 }
 
-/// A process in a session of its own is not terminated, but does not hold the job, although it holds the pipe.
+/// A process in a session of its own is not terminated, but does not hold the job, although it
+/// holds the pipe.
 #[cfg(target_os = "linux")]
 #[test]
 fn other_session_holds_no_job() -> Result<(), Box<dyn Error>> {
@@ -474,7 +477,8 @@ fn full_device() -> std::io::Result<Stdio> {
     }
 }
 
-/// Returns a command that runs `curium` with the default effect of signals, which a shell may have made the tests ignore.
+/// Returns a command that runs `curium` with the default effect of signals, which a shell may have
+/// made the tests ignore.
 fn interruptible_curium() -> Command {
     use std::os::unix::process::CommandExt as _;
 
@@ -498,7 +502,8 @@ fn interruptible_curium() -> Command {
     command
 }
 
-/// Starts two ranks that run for long, sends a signal, and returns the exit code and the processes of ranks that still run.
+/// Starts two ranks that run for long, sends a signal, and returns the exit code and the processes
+/// of ranks that still run.
 fn signaled(signal: &str) -> Result<(Option<i32>, Vec<String>), Box<dyn Error>> {
     let mut program = interruptible_curium()
         .args([
@@ -594,7 +599,8 @@ fn interrupt_ends_the_start() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A rank that has changed its user cannot be killed by others than the superuser. All others are killed nevertheless.
+/// A rank that has changed its user cannot be killed by others than the superuser. All others are
+/// killed nevertheless.
 #[cfg(target_os = "linux")]
 #[test]
 fn another_users_rank() -> Result<(), Box<dyn Error>> {
@@ -605,7 +611,8 @@ fn another_users_rank() -> Result<(), Box<dyn Error>> {
     if !is_root || !setpriv.exists() || std::env::var_os("CURIUM_TEST_RUNNER").is_some() {
         return Ok(());
     }
-    // Every user must reach the programs, and file systems of tests may ignore the mode that changes the user.
+    // Every user must reach the programs, and file systems of tests may ignore the mode that
+    // changes the user.
     let folder = tempfile::tempdir_in("/var/tmp")?;
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755))?;
     let become_root = folder.path().join("become_root");

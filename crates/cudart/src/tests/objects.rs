@@ -1,4 +1,5 @@
-//! Objects of the runtime on the simulator: graphs, libraries, execution contexts, arrays, per-thread streams.
+//! Objects of the runtime on the simulator: graphs, libraries, execution contexts, arrays,
+//! per-thread streams.
 
 use std::ffi::{c_char, c_uint, c_void};
 use std::ptr;
@@ -23,7 +24,8 @@ use crate::stream::*;
 use crate::tests::{BINARY, simulate};
 use crate::texture::Channels;
 
-/// Returns the arguments of a list of edges without data: since CUDA 13, the data precede the count.
+/// Returns the arguments of a list of edges without data: since CUDA 13, the data precede the
+/// count.
 fn edges_without_data(count: usize) -> [usize; 2] {
     if MAJOR <= 12 { [count, 0] } else { [0, count] }
 }

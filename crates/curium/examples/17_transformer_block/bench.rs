@@ -39,7 +39,8 @@ pub(crate) fn run(
     Ok(())
 }
 
-/// Returns the number of floating-point operations of the products of both passes, without those that the mask makes superfluous.
+/// Returns the number of floating-point operations of the products of both passes, without those
+/// that the mask makes superfluous.
 fn operations(shape: Shape) -> f64 {
     let rows = shape.rows() as f64;
     let width = shape.width as f64;

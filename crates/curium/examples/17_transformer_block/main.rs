@@ -1,12 +1,15 @@
-//! A transformer block, forward and backward, in bf16: products with cuBLASLt, own kernels for attention and normalization, and one graph.
+//! A transformer block, forward and backward, in bf16: products with cuBLASLt, own kernels for
+//! attention and normalization, and one graph.
 //!
-//! A launcher, as in `curium run --ranks 2 -- 17_transformer_block`, gives each rank a GPU and a sample of its own, and the ranks average
-//! their gradients within the graph.
+//! A launcher, as in `curium run --ranks 2 -- 17_transformer_block`, gives each rank a GPU and a
+//! sample of its own, and the ranks average their gradients within the graph.
 //!
-//! Without `--bench`, compares the output and all gradients with a reference on the CPU. With it, measures steps.
+//! Without `--bench`, compares the output and all gradients with a reference on the CPU. With it,
+//! measures steps.
 //!
-//! Options: `--batch`, `--sequence`, `--width` and `--heads`, with 64 elements in each head; `--full` for attention without a causal mask; `--tune` to measure the algorithms
-//! of the products; `--device`.
+//! Options: `--batch`, `--sequence`, `--width` and `--heads`, with 64 elements in each head;
+//! `--full` for attention without a causal mask; `--tune` to measure the algorithms of the
+//! products; `--device`.
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 mod bench;

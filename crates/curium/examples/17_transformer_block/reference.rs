@@ -17,7 +17,8 @@ pub(crate) struct Reference {
 const EPSILON: f64 = 1e-5;
 
 impl Sample {
-    /// Creates pseudo-random values of the usual magnitudes, the same on each call. Ranks have the same parameters.
+    /// Creates pseudo-random values of the usual magnitudes, the same on each call. Ranks have the
+    /// same parameters.
     pub(crate) fn new(shape: Shape, rank: usize) -> Self {
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
         let mut numbers = |count: usize, middle: f64, range: f64| -> Vec<bf16> {

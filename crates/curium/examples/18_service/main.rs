@@ -1,4 +1,5 @@
-//! A service on a GPU: requests are collected into batches, refused when the queue is full, and expire or are canceled.
+//! A service on a GPU: requests are collected into batches, refused when the queue is full, and
+//! expire or are canceled.
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 #[path = "../device/mod.rs"]

@@ -1,4 +1,5 @@
-//! A service that computes on a device: a bounded queue, batches, and one thread that owns the stream.
+//! A service that computes on a device: a bounded queue, batches, and one thread that owns the
+//! stream.
 
 use std::error::Error;
 use std::fmt;
@@ -15,7 +16,8 @@ use parking_lot::Mutex;
 
 const KERNELS: &str = include_str!("../kernels/vectors.ptx");
 
-/// The number of requests that wait for the device. More are refused, so that a client learns early that the service is overloaded.
+/// The number of requests that wait for the device. More are refused, so that a client learns early
+/// that the service is overloaded.
 const QUEUE: usize = 256;
 
 /// The maximum number of requests that are computed together.
@@ -62,7 +64,8 @@ impl fmt::Display for Failure {
 
 impl Error for Failure {}
 
-/// The service. Requests can be sent from any thread; a drop computes the requests in the queue and ends the thread.
+/// The service. Requests can be sent from any thread; a drop computes the requests in the queue and
+/// ends the thread.
 pub(crate) struct Service {
     queue: Option<SyncSender<Request>>,
     worker: Option<JoinHandle<()>>,

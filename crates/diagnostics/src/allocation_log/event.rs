@@ -15,7 +15,8 @@ pub struct AllocationEvent {
     pub kind: EventKind,
     /// The time in nanoseconds since the start of the log.
     pub nanoseconds: u64,
-    /// The address. For a failed allocation, the free memory of the device in bytes, or 0 if unknown.
+    /// The address. For a failed allocation, the free memory of the device in bytes, or 0 if
+    /// unknown.
     pub address: u64,
     /// The requested size, or the size of the segment, in bytes.
     pub bytes: usize,
@@ -118,8 +119,8 @@ impl From<&'static Location<'static>> for CallSite {
     }
 }
 
-/// Parses a line of a log. The error describes the problem.
-/// The largest size of memory in a log, 16 TiB. No machine has more, and sums of as many as a log has do not overflow.
+/// Parses a line of a log. The error describes the problem. The largest size of memory in a log, 16
+/// TiB. No machine has more, and sums of as many as a log has do not overflow.
 const MAX_BYTES: usize = 1 << 44;
 
 /// The largest address in a log: addresses have 57 bits at most.

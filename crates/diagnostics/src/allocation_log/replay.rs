@@ -43,9 +43,9 @@ struct Block {
 }
 
 impl AllocationLog {
-    /// Replays the allocations and frees on `resource`, with a stream of `context` for each stream of the log, and
-    /// frees the remaining allocations. Out-of-memory errors are counted, and allocations that failed in the log are
-    /// attempted.
+    /// Replays the allocations and frees on `resource`, with a stream of `context` for each stream
+    /// of the log, and frees the remaining allocations. Out-of-memory errors are counted, and
+    /// allocations that failed in the log are attempted.
     ///
     /// # Errors
     ///
@@ -139,7 +139,8 @@ impl<R: Resource> Playing<'_, R> {
     }
 
     fn free(&self, block: &Block) -> Result<()> {
-        // SAFETY: the block came from this resource with this size and alignment on this stream, and is not in use.
+        // SAFETY: the block came from this resource with this size and alignment on this stream,
+        // and is not in use.
         unsafe {
             self.resource
                 .deallocate(&block.stream, block.pointer, block.bytes, block.alignment)

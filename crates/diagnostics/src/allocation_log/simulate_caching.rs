@@ -29,8 +29,9 @@ struct Simulation {
 }
 
 impl AllocationLog {
-    /// Simulates a [`CachingResource`](curium_memory::CachingResource) with a minimum segment size of `segment_bytes` bytes,
-    /// for a single thread and independent streams. Returns the state after each event.
+    /// Simulates a [`CachingResource`](curium_memory::CachingResource) with a minimum segment size
+    /// of `segment_bytes` bytes, for a single thread and independent streams. Returns the state
+    /// after each event.
     #[must_use]
     pub fn simulate_caching(&self, segment_bytes: usize) -> Vec<CacheSample> {
         let mut simulation = Simulation::new(SimulatedCache::new(segment_bytes));
@@ -40,13 +41,15 @@ impl AllocationLog {
             .collect()
     }
 
-    /// Estimates the memory that a [private pool](curium_memory::CachingResource::private_pool) with a minimum segment size of
-    /// `segment_bytes` bytes reserves for a capture that allocates as this log does, from one thread. Several graphs that are
-    /// captured into one pool need what the log of all of them needs.
+    /// Estimates the memory that a [private pool](curium_memory::CachingResource::private_pool)
+    /// with a minimum segment size of `segment_bytes` bytes reserves for a capture that allocates
+    /// as this log does, from one thread. Several graphs that are captured into one pool need what
+    /// the log of all of them needs.
     ///
-    /// Record the log with an [`AllocationRecorder`](crate::AllocationRecorder) while the closure runs without a capture, or on the
-    /// simulator. The estimate is greater than the peak of the memory in use, since the pool reuses memory only on the stream
-    /// that freed it. It does not contain the memory that the driver uses for the graph itself.
+    /// Record the log with an [`AllocationRecorder`](crate::AllocationRecorder) while the closure
+    /// runs without a capture, or on the simulator. The estimate is greater than the peak of the
+    /// memory in use, since the pool reuses memory only on the stream that freed it. It does not
+    /// contain the memory that the driver uses for the graph itself.
     #[must_use]
     pub fn estimate_private_pool(&self, segment_bytes: usize) -> u64 {
         let mut simulation = Simulation::new(SimulatedCache::private_pool(segment_bytes));

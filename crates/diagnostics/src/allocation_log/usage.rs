@@ -14,8 +14,8 @@ pub struct UsageSample {
     pub live_bytes: u64,
     /// The number of live allocations.
     pub live: u64,
-    /// The distance in bytes from the start of the first to the end of the last live allocation. Unused memory within
-    /// it is fragmented.
+    /// The distance in bytes from the start of the first to the end of the last live allocation.
+    /// Unused memory within it is fragmented.
     pub span_bytes: u64,
 }
 

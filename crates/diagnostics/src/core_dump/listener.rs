@@ -39,8 +39,8 @@ enum Stage {
 static CALLBACKS: Callbacks<dyn Fn(CoreDumpNotice) + Send + Sync> = Callbacks::new();
 
 impl CoreDumpListener {
-    /// Registers a callback for the start of a core dump, before data is collected. The dump waits for the callback,
-    /// which should return soon and must not use this crate.
+    /// Registers a callback for the start of a core dump, before data is collected. The dump waits
+    /// for the callback, which should return soon and must not use this crate.
     ///
     /// Requires CUDA 13.2. CUDA: `cuCoredumpRegisterStartCallback`.
     ///
@@ -71,8 +71,8 @@ impl CoreDumpListener {
         Self::register(driver, Stage::Completion, Arc::new(callback))
     }
 
-    /// Deregisters the callback and returns any error, instead of only reporting it as [`Drop`] does. In either case
-    /// the closure is not called any more; a call in progress continues.
+    /// Deregisters the callback and returns any error, instead of only reporting it as [`Drop`]
+    /// does. In either case the closure is not called any more; a call in progress continues.
     ///
     /// CUDA: `cuCoredumpDeregisterStartCallback`, `cuCoredumpDeregisterCompleteCallback`.
     ///
@@ -95,11 +95,13 @@ impl CoreDumpListener {
         let mut raw = ptr::null_mut();
         let data = number.as_data();
         let result = match stage {
-            // SAFETY: `raw` is valid for writes; `dumped` accepts any number and may be called at any time.
+            // SAFETY: `raw` is valid for writes; `dumped` accepts any number and may be called at
+            // any time.
             Stage::Start => unsafe {
                 call!(driver, cuCoredumpRegisterStartCallback(Some(dumped), data, &raw mut raw) creates raw)
             },
-            // SAFETY: `raw` is valid for writes; `dumped` accepts any number and may be called at any time.
+            // SAFETY: `raw` is valid for writes; `dumped` accepts any number and may be called at
+            // any time.
             Stage::Completion => unsafe {
                 call!(driver, cuCoredumpRegisterCompleteCallback(Some(dumped), data, &raw mut raw) creates raw)
             },
@@ -117,11 +119,11 @@ impl CoreDumpListener {
         CALLBACKS.forget(self.number);
         let raw = self.raw.raw();
         match self.stage {
-            // SAFETY: `raw` refers to a registered callback of this kind, and is not used again once it is
-            // deregistered.
+            // SAFETY: `raw` refers to a registered callback of this kind, and is not used again
+            // once it is deregistered.
             Stage::Start => unsafe { call!(&self.driver, cuCoredumpDeregisterStartCallback(raw)) },
-            // SAFETY: `raw` refers to a registered callback of this kind, and is not used again once it is
-            // deregistered.
+            // SAFETY: `raw` refers to a registered callback of this kind, and is not used again
+            // once it is deregistered.
             Stage::Completion => unsafe {
                 call!(&self.driver, cuCoredumpDeregisterCompleteCallback(raw))
             },

@@ -108,8 +108,8 @@ fn address(slot: Slot) -> *mut c_void {
     SLOTS[slot as usize].load(Ordering::Acquire)
 }
 
-/// Loads the tool's library, if any, for the lifetime of the process. A tool that fails to load is ignored. A process
-/// with elevated privileges loads none, since its user controls the environment.
+/// Loads the tool's library, if any, for the lifetime of the process. A tool that fails to load is
+/// ignored. A process with elevated privileges loads none, since its user controls the environment.
 fn load() {
     let path = std::env::var_os("NVTX_INJECTION64_PATH")
         .filter(|path| !path.is_empty() && !has_raised_privileges());

@@ -99,8 +99,9 @@ pub(super) fn left_by(events: &[AllocationEvent]) -> Vec<Span> {
     segments
 }
 
-/// Returns the segments with all blocks. `live` must be sorted by address. Memory of blocks and events outside all
-/// known segments becomes its own segment, so that the viewer can place every event.
+/// Returns the segments with all blocks. `live` must be sorted by address. Memory of blocks and
+/// events outside all known segments becomes its own segment, so that the viewer can place every
+/// event.
 pub(super) fn segments(known: &[Span], live: &[Block], events: &[AllocationEvent]) -> Vec<Segment> {
     let used = live
         .iter()
@@ -144,7 +145,8 @@ pub(super) fn joining(events: &[AllocationEvent]) -> bool {
         .any(|event| matches!(event.kind, EventKind::MapSegment | EventKind::UnmapSegment))
 }
 
-/// Returns the spans by address. Overlapping ones are merged, and adjacent ones if `join` is `true`.
+/// Returns the spans by address. Overlapping ones are merged, and adjacent ones if `join` is
+/// `true`.
 fn merged(mut spans: Vec<Span>, join: bool) -> Vec<Span> {
     spans.sort_by_key(|span| span.start);
     let mut merged: Vec<Span> = Vec::new();

@@ -74,7 +74,8 @@ impl Activity {
     ///
     /// # Safety
     ///
-    /// The record was written by CUPTI of CUDA 11.8 or newer, whose records begin with the fields of the types used here.
+    /// The record was written by CUPTI of CUDA 11.8 or newer, whose records begin with the fields
+    /// of the types used here.
     pub(crate) unsafe fn read(record: *const CUpti_Activity, names: &mut Names) -> Option<Self> {
         // SAFETY: every record begins with its kind.
         match unsafe { (*record).kind } {
@@ -85,7 +86,8 @@ impl Activity {
                 let name = if record.name.is_null() {
                     Name::Fixed("kernel")
                 } else {
-                    // SAFETY: the name is a C string, which lives until the buffer has been processed.
+                    // SAFETY: the name is a C string, which lives until the buffer has been
+                    // processed.
                     Name::Text(names.intern(unsafe { CStr::from_ptr(record.name) }))
                 };
                 Some(Self {

@@ -1,4 +1,5 @@
-//! Recorded calls and spans. Each thread has lists of its own, so that recording threads do not wait for each other.
+//! Recorded calls and spans. Each thread has lists of its own, so that recording threads do not
+//! wait for each other.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -70,7 +71,8 @@ pub(super) struct ThreadRecords {
     pub(super) calls_dropped: u64,
 }
 
-/// The number of records by which the length of a list is extended, so that threads rarely write to the quota.
+/// The number of records by which the length of a list is extended, so that threads rarely write to
+/// the quota.
 const BATCH: usize = 1024;
 
 thread_local! {

@@ -1,9 +1,10 @@
 //! Conversion of device times to the host's clock.
 //!
-//! An event is recorded on an idle stream and waited for, so that its time lies between two readings of the host's
-//! clock; of several attempts, the one with the closest readings is used. Later events are measured from it. The
-//! elapsed time is a number of milliseconds with 24 significant bits, so a new event is recorded every ten seconds,
-//! which keeps the error below a microsecond.
+//! An event is recorded on an idle stream and waited for, so that its time lies between two
+//! readings of the host's clock; of several attempts, the one with the closest readings is used.
+//! Later events are measured from it. The elapsed time is a number of milliseconds with 24
+//! significant bits, so a new event is recorded every ten seconds, which keeps the error below a
+//! microsecond.
 
 use std::time::{Duration, Instant};
 

@@ -1,8 +1,8 @@
 //! The collection of CUPTI's activity records.
 //!
-//! CUPTI requests buffers, fills them, and returns them on one of its threads. Its callbacks have no argument for the
-//! client's data, so the process has one collector at a time. Names are copied when a buffer returns, because records
-//! refer to memory of modules.
+//! CUPTI requests buffers, fills them, and returns them on one of its threads. Its callbacks have
+//! no argument for the client's data, so the process has one collector at a time. Names are copied
+//! when a buffer returns, because records refer to memory of modules.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -26,7 +26,8 @@ const BUFFER_BYTES: usize = 4 << 20;
 /// The number of unused buffers that are kept.
 const MAX_IDLE_BUFFERS: usize = 4;
 
-/// The number of buffers that are allocated when a trace starts, so that no call of the program waits for their pages.
+/// The number of buffers that are allocated when a trace starts, so that no call of the program
+/// waits for their pages.
 const FIRST_BUFFERS: usize = 2;
 
 /// The kinds of records for the operations of devices.
@@ -67,7 +68,8 @@ const CALL_KINDS: [CUpti_ActivityKind; 2] = [
 
 /// The receiver of activities.
 pub(crate) trait Sink: Send + Sync {
-    /// Receives the activities of a buffer, and the number of records that did not fit into CUPTI's buffers.
+    /// Receives the activities of a buffer, and the number of records that did not fit into CUPTI's
+    /// buffers.
     fn receive(&self, activities: Vec<Activity>, dropped: u64);
 }
 
@@ -80,8 +82,8 @@ struct Collector {
 
 static COLLECTOR: Mutex<Option<Arc<Collector>>> = Mutex::new(None);
 
-/// Buffers for the next requests, which contain zeros: CUPTI then need not clear them on a thread of the program. It may return
-/// one after the collector has ended.
+/// Buffers for the next requests, which contain zeros: CUPTI then need not clear them on a thread
+/// of the program. It may return one after the collector has ended.
 static IDLE_BUFFERS: Mutex<Vec<Box<[u64]>>> = Mutex::new(Vec::new());
 
 /// The subscription to CUPTI, which ends when it is dropped.
@@ -129,7 +131,8 @@ impl Subscription {
             ));
         }
         let mut subscriber = ptr::null_mut();
-        // SAFETY: the place is valid for writes, and the callback ignores its arguments. No callback is enabled.
+        // SAFETY: the place is valid for writes, and the callback ignores its arguments. No
+        // callback is enabled.
         let subscribed = unsafe {
             cupti_call!(
                 cupti.api(),
@@ -156,7 +159,8 @@ impl Subscription {
     /// Enables the kinds of records. After an error, the drop disables those that were enabled.
     fn enable(&mut self, kinds: TraceActivities, calls: HostCalls) -> Result<()> {
         let api = self.cupti.api();
-        // SAFETY: the callbacks have the signatures of the functions, and live as long as the process.
+        // SAFETY: the callbacks have the signatures of the functions, and live as long as the
+        // process.
         unsafe {
             cupti_call!(
                 api,
@@ -182,7 +186,8 @@ impl Subscription {
         Ok(())
     }
 
-    /// Declares that buffers contain zeros. A library that does not support this clears them itself.
+    /// Declares that buffers contain zeros. A library that does not support this clears them
+    /// itself.
     fn declare_zeroed_buffers(&self) {
         let mut size = size_of::<u8>();
         let mut is_zeroed = 1_u8;
@@ -282,7 +287,8 @@ impl Collector {
         let mut names = self.names.lock();
         let mut record = ptr::null_mut();
         loop {
-            // SAFETY: the caller guarantees the buffer, and the place is valid for reads and writes.
+            // SAFETY: the caller guarantees the buffer, and the place is valid for reads and
+            // writes.
             let next = unsafe {
                 cupti_call!(
                     self.cupti.api(),
@@ -293,7 +299,8 @@ impl Collector {
             if next.is_err() || record.is_null() {
                 return activities;
             }
-            // SAFETY: the loader accepts CUPTI of CUDA 11.8 and newer, which has written the record.
+            // SAFETY: the loader accepts CUPTI of CUDA 11.8 and newer, which has written the
+            // record.
             activities.extend(unsafe { Activity::read(record, &mut names) });
         }
     }
@@ -325,7 +332,8 @@ fn allocate_buffers() {
     let mut idle = IDLE_BUFFERS.lock();
     while idle.len() < FIRST_BUFFERS {
         let mut buffer = new_buffer();
-        // Otherwise, the compiler may leave the zeros to the system, which maps each page at its first access.
+        // Otherwise, the compiler may leave the zeros to the system, which maps each page at its
+        // first access.
         std::hint::black_box(&mut buffer).fill(0);
         idle.push(buffer);
     }
@@ -392,7 +400,8 @@ impl ClockSample {
         })
     }
 
-    /// Converts a time on CUPTI's clock, which may run at another rate, as it is adjusted to the time of day.
+    /// Converts a time on CUPTI's clock, which may run at another rate, as it is adjusted to the
+    /// time of day.
     pub(crate) fn convert(&self, later: &Self, cupti: u64) -> Instant {
         let host_span = later.host.saturating_duration_since(self.host).as_nanos() as f64;
         let cupti_span = later.cupti.saturating_sub(self.cupti) as f64;

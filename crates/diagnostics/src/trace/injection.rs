@@ -1,8 +1,9 @@
 //! The library of `curium trace`: records the activities of a program that it is loaded into.
 //!
-//! The driver loads the library that `CUDA_INJECTION64_PATH` names during `cuInit`, and calls `InitializeInjection`. The
-//! records of each buffer are appended to the file that `CURIUM_TRACE_ACTIVITIES` names with a single write, as events of
-//! the trace event format: child processes share one file, and a program that is killed leaves the buffers that were full.
+//! The driver loads the library that `CUDA_INJECTION64_PATH` names during `cuInit`, and calls
+//! `InitializeInjection`. The records of each buffer are appended to the file that
+//! `CURIUM_TRACE_ACTIVITIES` names with a single write, as events of the trace event format: child
+//! processes share one file, and a program that is killed leaves the buffers that were full.
 
 use std::collections::{HashMap, HashSet};
 use std::env;
@@ -33,7 +34,8 @@ const VARIABLE: &str = "CURIUM_TRACE_ACTIVITIES";
 /// Leaves out host calls if it is set.
 const WITHOUT_CALLS: &str = "CURIUM_TRACE_WITHOUT_CALLS";
 
-/// The first thread number of streams in viewers, which have 32-bit numbers. Those of a device begin with a multiple.
+/// The first thread number of streams in viewers, which have 32-bit numbers. Those of a device
+/// begin with a multiple.
 const STREAMS_OF_DEVICE: u64 = 1_000_000;
 
 /// The subscription of this process, which is flushed when the process exits.
@@ -107,8 +109,8 @@ fn start(path: &OsString) -> Result<(), Box<dyn std::error::Error>> {
     let timestamp = subscription.timestamp()?;
     let _ = sink.offset.set(unix_time() - i128::from(timestamp));
     let _ = SUBSCRIPTION.set(subscription);
-    // SAFETY: the function takes and returns nothing, does not unwind, and the library stays loaded. If the registration
-    // fails, the last buffer is missing.
+    // SAFETY: the function takes and returns nothing, does not unwind, and the library stays
+    // loaded. If the registration fails, the last buffer is missing.
     unsafe { atexit(flush) };
     Ok(())
 }
@@ -235,7 +237,8 @@ impl ActivityFile {
 }
 
 impl FileState {
-    /// Returns the thread number of a stream in viewers, whose name is written before its first event.
+    /// Returns the thread number of a stream in viewers, whose name is written before its first
+    /// event.
     fn stream_row(
         &mut self,
         text: &mut String,

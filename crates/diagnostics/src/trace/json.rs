@@ -35,7 +35,8 @@ pub(super) fn write(writer: &mut impl io::Write, timeline: &Timeline) -> io::Res
     writer.flush()
 }
 
-/// Writes the names of the rows. The host comes first, so that every other event is preceded by a comma.
+/// Writes the names of the rows. The host comes first, so that every other event is preceded by a
+/// comma.
 fn write_names(writer: &mut impl io::Write, timeline: &Timeline) -> io::Result<()> {
     write_process(writer, "\n", HOST, "host")?;
     let mut last = HOST;

@@ -12,7 +12,8 @@ use tracing_subscriber::registry::LookupSpan;
 
 use super::Recorder;
 
-/// A layer for `tracing_subscriber` that adds spans to a trace. See [`Trace::layer`](crate::Trace::layer).
+/// A layer for `tracing_subscriber` that adds spans to a trace. See
+/// [`Trace::layer`](crate::Trace::layer).
 pub struct TraceLayer {
     /// The layer may outlive the trace.
     recorder: Weak<Recorder>,

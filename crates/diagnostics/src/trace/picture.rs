@@ -19,7 +19,8 @@ const ITEM: f64 = 15.0;
 /// The space above a row.
 const GAP: f64 = 6.0;
 
-/// The maximum number of lanes in a row, in which nested and concurrent items are drawn below each other.
+/// The maximum number of lanes in a row, in which nested and concurrent items are drawn below each
+/// other.
 const MAX_LANES: usize = 8;
 
 /// The number of intervals of the time axis.

@@ -48,7 +48,8 @@ pub enum TraceRow {
     Stream {
         /// The ordinal of the device.
         device: i32,
-        /// A number of the stream: CUPTI's if the trace records activities. 0 stands for calls that use no stream.
+        /// A number of the stream: CUPTI's if the trace records activities. 0 stands for calls that
+        /// use no stream.
         stream: u64,
     },
 }
@@ -91,8 +92,9 @@ pub struct TraceAggregate {
     pub min: Duration,
     /// The longest duration.
     pub max: Duration,
-    /// The sum of the durations, divided by that of all items of the same side: of the host or of the devices. Work of
-    /// [`Trace::on_stream`](crate::Trace::on_stream) consists of other items, and counts as a side of its own.
+    /// The sum of the durations, divided by that of all items of the same side: of the host or of
+    /// the devices. Work of [`Trace::on_stream`](crate::Trace::on_stream) consists of other items,
+    /// and counts as a side of its own.
     pub share: f64,
 }
 
@@ -177,20 +179,22 @@ impl Timeline {
         self.calls_dropped
     }
 
-    /// Returns the number of other items that exceeded the capacity of the trace, or of CUPTI's buffers.
+    /// Returns the number of other items that exceeded the capacity of the trace, or of CUPTI's
+    /// buffers.
     #[must_use]
     pub fn work_dropped(&self) -> u64 {
         self.work_dropped
     }
 
-    /// Returns the number of operations without an end: they had not completed, or their context has failed.
+    /// Returns the number of operations without an end: they had not completed, or their context
+    /// has failed.
     #[must_use]
     pub fn work_lost(&self) -> u64 {
         self.work_lost
     }
 
-    /// Returns the items that overlap the interval from `start` to `end`, both since the start of the trace. They keep
-    /// their times.
+    /// Returns the items that overlap the interval from `start` to `end`, both since the start of
+    /// the trace. They keep their times.
     #[must_use]
     pub fn between(&self, start: Duration, end: Duration) -> Self {
         let items = self.items.iter();
@@ -250,10 +254,11 @@ impl Timeline {
         aggregates
     }
 
-    /// Writes the items as JSON in the trace event format, which Perfetto and `chrome://tracing` open.
+    /// Writes the items as JSON in the trace event format, which Perfetto and `chrome://tracing`
+    /// open.
     ///
-    /// The trace reports what is missing: the fields `calls_dropped`, `work_dropped` and `work_lost` are the numbers
-    /// that the methods of these names return.
+    /// The trace reports what is missing: the fields `calls_dropped`, `work_dropped` and
+    /// `work_lost` are the numbers that the methods of these names return.
     ///
     /// # Errors
     ///
@@ -262,15 +267,16 @@ impl Timeline {
         json::write(&mut writer, self)
     }
 
-    /// Draws the items as an SVG picture: a row for each thread and stream, with the time from left to right. Items that
-    /// are too short to be visible are merged; [`between`](Self::between) selects a part of the time.
+    /// Draws the items as an SVG picture: a row for each thread and stream, with the time from left
+    /// to right. Items that are too short to be visible are merged; [`between`](Self::between)
+    /// selects a part of the time.
     #[must_use]
     pub fn to_svg(&self) -> String {
         picture::svg(self)
     }
 
-    /// Draws the items as a self-contained HTML page: the picture of [`to_svg`](Self::to_svg) and the table of
-    /// [`aggregate`](Self::aggregate).
+    /// Draws the items as a self-contained HTML page: the picture of [`to_svg`](Self::to_svg) and
+    /// the table of [`aggregate`](Self::aggregate).
     #[must_use]
     pub fn to_html(&self) -> String {
         picture::html(self)

@@ -6,14 +6,14 @@ use crate::Driver;
 use crate::base::error::{CallError, Error, ForkError};
 use crate::base::hook::Observation;
 
-/// Calls a driver function and converts its result code: `call!(driver, cuEventSynchronize(raw))` is a `Result<(),
-/// Error>`.
+/// Calls a driver function and converts its result code: `call!(driver, cuEventSynchronize(raw))`
+/// is a `Result<(), Error>`.
 ///
-/// The call is `unsafe`: the block around it states why it is sound. A function that the driver lacks is not called; it
-/// is an error. [Observers](crate::observe_calls) receive the call.
+/// The call is `unsafe`: the block around it states why it is sound. A function that the driver
+/// lacks is not called; it is an error. [Observers](crate::observe_calls) receive the call.
 ///
-/// `call!(driver, cuEventCreate(&raw mut raw, flags) creates raw)` also fails if the function succeeds but `raw` is
-/// null.
+/// `call!(driver, cuEventCreate(&raw mut raw, flags) creates raw)` also fails if the function
+/// succeeds but `raw` is null.
 #[macro_export]
 macro_rules! call {
     ($driver:expr, $function:ident($($argument:expr),* $(,)?)) => {{
@@ -125,7 +125,8 @@ impl Driver {
         self.check(function, code)
     }
 
-    /// Returns the error of a call in a process where the driver does not work, such as a forked child.
+    /// Returns the error of a call in a process where the driver does not work, such as a forked
+    /// child.
     #[doc(hidden)]
     #[cold]
     #[inline(never)]

@@ -12,8 +12,9 @@ use crate::{Call, CallObserver};
 
 /// Records every driver call as a `tracing` span, inside the span entered on the calling thread.
 ///
-/// The spans are named `cuda` and have the target `curium::call` and the level `TRACE`. Their field `function` names
-/// the driver function. When a span closes, its field `code` receives the result code.
+/// The spans are named `cuda` and have the target `curium::call` and the level `TRACE`. Their field
+/// `function` names the driver function. When a span closes, its field `code` receives the result
+/// code.
 ///
 /// ```
 /// use curium_driver::{CallSpans, observe_calls};
@@ -34,8 +35,8 @@ thread_local! {
 
 /// An entered span.
 ///
-/// Each call of the subscriber is contained by itself: a guard of `tracing` would call it again while it unwinds from
-/// its own panic, which aborts the process.
+/// Each call of the subscriber is contained by itself: a guard of `tracing` would call it again
+/// while it unwinds from its own panic, which aborts the process.
 struct CallSpan {
     /// `None` while it is being dropped.
     span: Option<Span>,

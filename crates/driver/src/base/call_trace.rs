@@ -1,8 +1,8 @@
 //! Traces of driver calls enabled by an environment variable, without modifying the program.
 //!
-//! Each call is appended as it ends, with a single write, as an event of the trace event format. A program that dies
-//! leaves a complete record, and a program with child processes writes a single file. The list of events is not closed,
-//! which the format allows.
+//! Each call is appended as it ends, with a single write, as an event of the trace event format. A
+//! program that dies leaves a complete record, and a program with child processes writes a single
+//! file. The list of events is not closed, which the format allows.
 
 use std::cell::Cell;
 use std::env;
@@ -28,8 +28,8 @@ struct FileTrace {
     since_1970: Duration,
 }
 
-/// Appends every driver call of this process to the file named by the environment variable, if it is set. The variable
-/// is read once, and ignored in a process with elevated privileges.
+/// Appends every driver call of this process to the file named by the environment variable, if it
+/// is set. The variable is read once, and ignored in a process with elevated privileges.
 pub(crate) fn begin_from_environment() {
     static ASKED: Once = Once::new();
     ASKED.call_once(|| {

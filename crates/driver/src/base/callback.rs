@@ -1,8 +1,8 @@
 //! Closures that the driver calls back.
 //!
-//! The driver receives a number instead of an address. CUDA does not guarantee that no callback is in progress when
-//! unregistering returns, so closures are kept in a table. A callback clones the `Arc` of its closure from the table,
-//! and does nothing if it comes too late.
+//! The driver receives a number instead of an address. CUDA does not guarantee that no callback is
+//! in progress when unregistering returns, so closures are kept in a table. A callback clones the
+//! `Arc` of its closure from the table, and does nothing if it comes too late.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -13,8 +13,9 @@ use parking_lot::Mutex;
 
 use crate::base::release::is_exiting;
 
-/// The closures of one kind that the driver calls back, by number. CUDA does not guarantee that no callback is in progress when
-/// unregistering returns, so the driver receives a number instead of an address.
+/// The closures of one kind that the driver calls back, by number. CUDA does not guarantee that no
+/// callback is in progress when unregistering returns, so the driver receives a number instead of
+/// an address.
 pub struct Callbacks<F: ?Sized> {
     closures: Mutex<Vec<(usize, Arc<F>)>>,
     next: AtomicUsize,
@@ -43,7 +44,8 @@ impl<F: ?Sized> Callbacks<F> {
         CallbackNumber(number)
     }
 
-    /// Removes a closure from the table. The closure is dropped without a lock held, since it may own anything.
+    /// Removes a closure from the table. The closure is dropped without a lock held, since it may
+    /// own anything.
     #[inline]
     pub fn forget(&self, number: CallbackNumber) {
         let closure = {
@@ -54,9 +56,11 @@ impl<F: ?Sized> Callbacks<F> {
         drop(closure);
     }
 
-    /// Calls the closure that `data` identifies, if it is still registered and the process is not exiting.
+    /// Calls the closure that `data` identifies, if it is still registered and the process is not
+    /// exiting.
     ///
-    /// The closure may panic: the caller is the body of a [`contain_callback`](crate::extend::contain_callback).
+    /// The closure may panic: the caller is the body of a
+    /// [`contain_callback`](crate::extend::contain_callback).
     #[inline]
     pub fn call(&self, data: *mut c_void, call: impl FnOnce(&F)) {
         if is_exiting() {

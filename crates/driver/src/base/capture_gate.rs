@@ -1,12 +1,13 @@
-//! The gate of a capture, shared by the threads that enqueue work in it and the thread that ends it.
+//! The gate of a capture, shared by the threads that enqueue work in it and the thread that ends
+//! it.
 //!
-//! Work is enqueued, and its accesses are recorded, between [`CaptureGate::enter`] and [`CaptureGate::leave`]. The end
-//! of the capture waits for all other threads that have entered, and threads that arrive during the end wait for it.
-//! The driver therefore captures no work that was not recorded, and executes none that was. `hazard/tests.rs` checks
-//! this with loom.
+//! Work is enqueued, and its accesses are recorded, between [`CaptureGate::enter`] and
+//! [`CaptureGate::leave`]. The end of the capture waits for all other threads that have entered,
+//! and threads that arrive during the end wait for it. The driver therefore captures no work that
+//! was not recorded, and executes none that was. `hazard/tests.rs` checks this with loom.
 //!
-//! If the thread that ends the capture has entered it itself and not left, it cannot wait for itself: the capture ends,
-//! and is reported as [disturbed](Closed::is_disturbed).
+//! If the thread that ends the capture has entered it itself and not left, it cannot wait for
+//! itself: the capture ends, and is reported as [disturbed](Closed::is_disturbed).
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -73,8 +74,9 @@ impl<T> CaptureGate<T> {
         self.is_open.load(Ordering::Acquire)
     }
 
-    /// Enters an open capture; returns `false` if it has ended. A thread that `is_nested` in another access enters even
-    /// while the end of the capture waits, since that end may wait for this thread.
+    /// Enters an open capture; returns `false` if it has ended. A thread that `is_nested` in
+    /// another access enters even while the end of the capture waits, since that end may wait for
+    /// this thread.
     pub(crate) fn enter(&self, is_nested: bool) -> bool {
         let mut state = self.state.lock();
         while state.end == End::Ending || state.end == End::Waiting && !is_nested {
@@ -103,7 +105,8 @@ impl<T> CaptureGate<T> {
         self.state.lock().log.as_mut().map(operation)
     }
 
-    /// Ends the capture with `end` once no other thread is in it. Returns `None` if it had already ended.
+    /// Ends the capture with `end` once no other thread is in it. Returns `None` if it had already
+    /// ended.
     pub(crate) fn close<R>(&self, end: impl FnOnce(&mut T) -> R) -> Option<Closed<T, R>> {
         let thread = current_thread();
         let mut state = self.state.lock();

@@ -1,14 +1,17 @@
-//! The stream capture that the calling thread records. Operations that the capture would miss are refused.
+//! The stream capture that the calling thread records. Operations that the capture would miss are
+//! refused.
 //!
-//! 1. While the closure of [`Graph::capture`](crate::Graph::capture) runs, its thread may enqueue work on the streams
-//!    of that capture only. Any other work is an argument error, before the driver is called, since it would run
-//!    immediately and be missing from the graph.
-//! 2. Closures nest; the innermost one applies. When it returns or panics, the enclosing one applies again.
+//! 1. While the closure of [`Graph::capture`](crate::Graph::capture) runs, its thread may enqueue
+//!    work on the streams of that capture only. Any other work is an argument error, before the
+//!    driver is called, since it would run immediately and be missing from the graph.
+//! 2. Closures nest; the innermost one applies. When it returns or panics, the enclosing one
+//!    applies again.
 //! 3. Other threads are not restricted: they neither record nor disturb the capture.
-//! 4. Destructors may also wait on the host and free memory, since they cannot fail. They may not enqueue work that the
-//!    graph would miss.
+//! 4. Destructors may also wait on the host and free memory, since they cannot fail. They may not
+//!    enqueue work that the graph would miss.
 //!
-//! The state is one word without a destructor. Launches compare it together with a value that they compare anyway.
+//! The state is one word without a destructor. Launches compare it together with a value that they
+//! compare anyway.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -49,7 +52,8 @@ pub(crate) fn key() -> usize {
     KEY.get()
 }
 
-/// Returns a number that identifies the capture that this thread records; 0 outside a capture closure.
+/// Returns a number that identifies the capture that this thread records; 0 outside a capture
+/// closure.
 #[must_use]
 #[inline]
 pub fn recorded_capture() -> usize {
@@ -90,7 +94,8 @@ pub(crate) fn is_dropping() -> bool {
     key() & DROPPING != 0
 }
 
-/// Returns an error if the calling thread is in a capture closure. Called by operations that wait on the host.
+/// Returns an error if the calling thread is in a capture closure. Called by operations that wait
+/// on the host.
 ///
 /// # Errors
 ///
@@ -104,8 +109,8 @@ pub fn refuse_wait(operation: &'static str) -> Result<()> {
     }
 }
 
-/// Returns an argument error if the calling thread is in a capture closure. Called by operations that enqueue work on
-/// every stream of a context.
+/// Returns an argument error if the calling thread is in a capture closure. Called by operations
+/// that enqueue work on every stream of a context.
 #[inline]
 pub(crate) fn refuse(operation: &'static str) -> Result<()> {
     if key() == 0 {

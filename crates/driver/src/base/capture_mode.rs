@@ -7,8 +7,8 @@ use crate::{Driver, Result};
 
 /// Runs `operation` with the calling thread in the relaxed capture mode.
 ///
-/// In the other modes, a query such as `cuEventQuery` invalidates captures in progress on other threads. A capture on
-/// the calling thread is not protected.
+/// In the other modes, a query such as `cuEventQuery` invalidates captures in progress on other
+/// threads. A capture on the calling thread is not protected.
 ///
 /// CUDA: `cuThreadExchangeStreamCaptureMode`.
 ///
@@ -26,8 +26,8 @@ pub fn with_relaxed_capture_mode<T>(
     result.and_then(|value| restored.map(|()| value))
 }
 
-/// Runs `operation` with the calling thread in the relaxed capture mode, or in its current mode if the driver cannot
-/// change it.
+/// Runs `operation` with the calling thread in the relaxed capture mode, or in its current mode if
+/// the driver cannot change it.
 ///
 /// Used for teardown, which must take place in any case.
 ///
@@ -70,7 +70,8 @@ impl Drop for RestoreMode<'_> {
 
 /// Sets the mode of this thread and returns the previous one.
 fn exchange(driver: &Driver, mut mode: CUstreamCaptureMode) -> Result<CUstreamCaptureMode> {
-    // SAFETY: `mode` is valid for reads and writes; the driver reads the new mode and writes the previous one.
+    // SAFETY: `mode` is valid for reads and writes; the driver reads the new mode and writes the
+    // previous one.
     unsafe { call!(driver, cuThreadExchangeStreamCaptureMode(&raw mut mode)) }?;
     Ok(mode)
 }

@@ -1,10 +1,11 @@
 //! User code: everything that calls it contains its panics here.
 //!
-//! User code is a closure, a call observer, a `tracing` subscriber, a waker, or the destructor of a user's value. A
-//! panic of it must neither unwind into C, which aborts the process, nor out of a `Drop`, nor past bookkeeping that
-//! follows.
+//! User code is a closure, a call observer, a `tracing` subscriber, a waker, or the destructor of a
+//! user's value. A panic of it must neither unwind into C, which aborts the process, nor out of a
+//! `Drop`, nor past bookkeeping that follows.
 //!
-//! - [`contain`] runs user code on behalf of Rust code, and [`contain_callback`] the body of an `extern "C"` function.
+//! - [`contain`] runs user code on behalf of Rust code, and [`contain_callback`] the body of an
+//!   `extern "C"` function.
 //! - [`emit_event!`] emits a `tracing` event. Apart from [`CallSpans`](crate::CallSpans), no other
 //!   code of the libraries names a macro of `tracing`: `clippy.toml` and a test exclude it.
 //! - [`TaskWaker`] holds a waker.
@@ -36,8 +37,8 @@ pub fn contain(operation: impl FnOnce()) -> bool {
     }
 }
 
-/// Runs the body of an `extern "C"` function, which must not unwind. A panic is reported with the name of `what`
-/// panicked, and `after_panic` is returned.
+/// Runs the body of an `extern "C"` function, which must not unwind. A panic is reported with the
+/// name of `what` panicked, and `after_panic` is returned.
 #[inline]
 pub fn contain_callback<T>(what: &str, after_panic: T, body: impl FnOnce() -> T) -> T {
     match catch_unwind(AssertUnwindSafe(body)) {
@@ -69,7 +70,8 @@ thread_local! {
     static IN_HOST_CALLBACK: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Marks the thread as being in a callback in which the driver permits no call, for as long as it exists.
+/// Marks the thread as being in a callback in which the driver permits no call, for as long as it
+/// exists.
 struct HostCallback {
     was_inside: bool,
     _not_send: PhantomData<*const ()>,
@@ -90,14 +92,15 @@ impl Drop for HostCallback {
     }
 }
 
-/// Returns `true` if the driver permits no call on this thread, because it is in a host function or in a destructor
-/// that the driver called.
+/// Returns `true` if the driver permits no call on this thread, because it is in a host function or
+/// in a destructor that the driver called.
 #[inline]
 pub(crate) fn is_in_host_callback() -> bool {
     IN_HOST_CALLBACK.get()
 }
 
-/// The waker of a task. Waking and dropping it run code of the executor, whose panics are contained.
+/// The waker of a task. Waking and dropping it run code of the executor, whose panics are
+/// contained.
 #[derive(Debug)]
 pub struct TaskWaker {
     /// `None` while it is being dropped.

@@ -8,7 +8,8 @@ use crate::base::release::release;
 use crate::call;
 use crate::{Driver, Result};
 
-/// A context that is current on this thread until this value is dropped ([`Context::enter`](crate::Context::enter)).
+/// A context that is current on this thread until this value is dropped
+/// ([`Context::enter`](crate::Context::enter)).
 #[derive(Debug)]
 #[must_use = "the context is current until this value is dropped"]
 pub struct Entered<'a> {
@@ -19,14 +20,15 @@ pub struct Entered<'a> {
 }
 
 impl<'a> Entered<'a> {
-    /// Makes `context`, which is live for `'a`, current. Pushes nothing if it is already current, so the common case
-    /// costs one query.
+    /// Makes `context`, which is live for `'a`, current. Pushes nothing if it is already current,
+    /// so the common case costs one query.
     #[inline(never)]
     pub(crate) fn new(driver: &'a Driver, context: CUcontext) -> Result<Self> {
         Self::inlined(driver, context)
     }
 
-    /// As [`Entered::new`], inlined for operations of libraries: docs/performance.md, "Functions around a call".
+    /// As [`Entered::new`], inlined for operations of libraries: docs/performance.md, "Functions
+    /// around a call".
     #[inline(always)]
     pub(crate) fn inlined(driver: &'a Driver, context: CUcontext) -> Result<Self> {
         if get(driver)? == context {
@@ -38,8 +40,8 @@ impl<'a> Entered<'a> {
         Self::pushed(driver, context)
     }
 
-    /// Pushes `context`, which is live for `'a`, even if it is already current, so that a context set in its place is
-    /// also popped.
+    /// Pushes `context`, which is live for `'a`, even if it is already current, so that a context
+    /// set in its place is also popped.
     #[cold]
     #[inline(never)]
     pub(crate) fn pushed(driver: &'a Driver, context: CUcontext) -> Result<Self> {

@@ -15,8 +15,8 @@ use crate::base::leak::{LeakCounter, LeakedMemory};
 
 /// The CUDA driver, loaded and initialized. Clones are cheap and refer to the same driver.
 ///
-/// Every object keeps its driver alive. The driver library is loaded at run time: neither compiling nor starting a
-/// program requires CUDA.
+/// Every object keeps its driver alive. The driver library is loaded at run time: neither compiling
+/// nor starting a program requires CUDA.
 ///
 /// ```no_run
 /// use curium_driver::Driver;
@@ -36,7 +36,8 @@ struct Shared {
     /// The position up to which errors have read the driver's log.
     log: Mark,
     leaks: LeakCounter,
-    /// The contexts with a capture in progress, by handle. Operations that would invalidate a capture are refused.
+    /// The contexts with a capture in progress, by handle. Operations that would invalidate a
+    /// capture are refused.
     open_captures: Mutex<Vec<usize>>,
     /// Keeps the functions in `api` callable.
     _owner: Option<Box<dyn Any + Send + Sync>>,
@@ -99,7 +100,8 @@ impl Driver {
             return false;
         };
         let mut name = [0_u8; 64];
-        // SAFETY: `name` is valid for writes of this length, and the function takes any device ordinal at any time.
+        // SAFETY: `name` is valid for writes of this length, and the function takes any device
+        // ordinal at any time.
         let result = unsafe { function(name.as_mut_ptr().cast(), name.len() as c_int, 0) };
         result == CUresult::CUDA_SUCCESS && name.starts_with(NAME)
     }
@@ -110,7 +112,8 @@ impl Driver {
         &self.shared.open_captures
     }
 
-    /// Returns the new lines of the driver's log that add to the `description` of the `code` that `function` returned.
+    /// Returns the new lines of the driver's log that add to the `description` of the `code` that
+    /// `function` returned.
     #[cold]
     pub(crate) fn logged(
         &self,
@@ -130,7 +133,8 @@ impl Driver {
         self.api().has(function)
     }
 
-    /// Returns the amount of memory that was leaked because it could not be freed safely. See [`LeakedMemory`].
+    /// Returns the amount of memory that was leaked because it could not be freed safely. See
+    /// [`LeakedMemory`].
     #[must_use]
     #[inline]
     pub fn leaked_memory(&self) -> LeakedMemory {

@@ -1,9 +1,10 @@
 //! The driver's own log: its messages about failed calls.
 //!
-//! An error carries the log lines about its call that add to its code. Only a failed call reads the log. Reading is not
-//! observed, and a failure to read is ignored. Each line is read once. If several threads fail at the same time, a line
-//! goes to the error whose function it names. Once a context is lost, the driver may log the same lines for every call;
-//! only the first error carries them.
+//! An error carries the log lines about its call that add to its code. Only a failed call reads the
+//! log. Reading is not observed, and a failure to read is ignored. Each line is read once. If
+//! several threads fail at the same time, a line goes to the error whose function it names. Once a
+//! context is lost, the driver may log the same lines for every call; only the first error carries
+//! them.
 
 use std::ffi::c_char;
 
@@ -13,12 +14,12 @@ use parking_lot::Mutex;
 /// The maximum number of bytes that an error carries.
 const LIMIT: usize = 4096;
 
-/// The capacity of the driver's log in bytes, including the terminating NUL. With less room, the driver of CUDA 13.0
-/// writes beyond the end of the buffer if the text is longer.
+/// The capacity of the driver's log in bytes, including the terminating NUL. With less room, the
+/// driver of CUDA 13.0 writes beyond the end of the buffer if the text is longer.
 pub(crate) const CAPACITY: usize = 25_601;
 
-/// The size in bytes of a buffer for the log. The driver receives [`CAPACITY`] as the size; the rest is room for its
-/// longest line.
+/// The size in bytes of a buffer for the log. The driver receives [`CAPACITY`] as the size; the
+/// rest is room for its longest line.
 pub(crate) const BUFFER: usize = CAPACITY + 4096;
 
 /// The position up to which the driver's log has been read.
@@ -55,7 +56,8 @@ impl Mark {
         }
     }
 
-    /// Reads the new log lines that add to the `description` of the `code` that `function` returned.
+    /// Reads the new log lines that add to the `description` of the `code` that `function`
+    /// returned.
     #[cold]
     pub(crate) fn read(
         &self,
@@ -85,14 +87,16 @@ impl Mark {
         let mut position = self.position.lock();
         let iterator = &raw mut *position.as_mut()?;
         let text = buffer.as_mut_ptr().cast::<c_char>();
-        // SAFETY: `text` has room for the number of bytes in `size`, and the iterator belongs to this driver.
+        // SAFETY: `text` has room for the number of bytes in `size`, and the iterator belongs to
+        // this driver.
         let result = unsafe { dump(iterator, text, &raw mut size, 0) };
         drop(position);
         (result == CUresult::CUDA_SUCCESS)
             .then(|| String::from_utf8_lossy(&buffer[..size.min(BUFFER)]).into_owned())
     }
 
-    /// Returns `true` unless the last error of a lost context carried the same messages. Stores the messages.
+    /// Returns `true` unless the last error of a lost context carried the same messages. Stores the
+    /// messages.
     fn is_new(&self, lines: &[&str]) -> bool {
         let messages: Box<str> = lines
             .iter()
@@ -105,8 +109,8 @@ impl Mark {
     }
 }
 
-/// Returns the lines that add to an error with this `description`: without the line that only repeats function and
-/// code, and without duplicates.
+/// Returns the lines that add to an error with this `description`: without the line that only
+/// repeats function and code, and without duplicates.
 fn telling<'a>(lines: Vec<&'a str>, description: &str) -> Vec<&'a str> {
     let mut telling: Vec<&str> = Vec::new();
     for line in lines {
@@ -159,8 +163,9 @@ fn is_silent(code: CUresult) -> bool {
     .contains(&code)
 }
 
-/// Returns the lines that may concern a call of `function`. For each call, a driver logs lines with the thread in
-/// brackets and ends with the result. Messages of another call, whose failure was not reported, are left out.
+/// Returns the lines that may concern a call of `function`. For each call, a driver logs lines with
+/// the thread in brackets and ends with the result. Messages of another call, whose failure was not
+/// reported, are left out.
 fn concerning(text: &str, function: Function) -> Vec<&str> {
     let mut lines: Vec<&str> = Vec::new();
     for line in text.lines().filter(|line| may_concern(line, function)) {

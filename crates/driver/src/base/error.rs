@@ -33,9 +33,10 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// The reason for a failed operation.
 ///
-/// The text has the form `operation: problem (facts); hint`. `Debug`, which `unwrap` and a `main` that returns an error
-/// print, writes the same text with each hint and each log on its own line. [`Error::code`], [`Error::function`],
-/// [`Error::call`], [`Error::hint`] and the fields of the variants give access to the parts.
+/// The text has the form `operation: problem (facts); hint`. `Debug`, which `unwrap` and a `main`
+/// that returns an error print, writes the same text with each hint and each log on its own line.
+/// [`Error::code`], [`Error::function`], [`Error::call`], [`Error::hint`] and the fields of the
+/// variants give access to the parts.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -45,7 +46,8 @@ pub enum Error {
     /// A driver function returned an error code.
     #[error(transparent)]
     Call(Box<CallError>),
-    /// An allocation failed. Contains the error of the call and the memory usage of the device and the resource.
+    /// An allocation failed. Contains the error of the call and the memory usage of the device and
+    /// the resource.
     #[error(transparent)]
     OutOfMemory(Box<OutOfMemoryError>),
     /// The driver lacks a function, usually because it is too old.
@@ -114,8 +116,8 @@ const _: () = assert!(
 );
 
 impl Error {
-    /// Creates the error of an `operation` that rejects an argument. `reason` has the form `problem (facts); hint`,
-    /// where facts and hint are optional.
+    /// Creates the error of an `operation` that rejects an argument. `reason` has the form
+    /// `problem (facts); hint`, where facts and hint are optional.
     #[cold]
     pub fn argument(operation: &'static str, reason: impl Into<Cow<'static, str>>) -> Self {
         Self::Argument(Box::new(ArgumentError {
@@ -153,14 +155,15 @@ impl Error {
         }
     }
 
-    /// Returns `true` if the context is lost. Every later call that uses the context returns this error too, until the
-    /// process ends.
+    /// Returns `true` if the context is lost. Every later call that uses the context returns this
+    /// error too, until the process ends.
     #[must_use]
     pub fn is_sticky(&self) -> bool {
         self.class() == ErrorClass::Sticky
     }
 
-    /// Returns `true` if earlier asynchronous work, such as a kernel, failed and this call only reported the failure.
+    /// Returns `true` if earlier asynchronous work, such as a kernel, failed and this call only
+    /// reported the failure.
     #[must_use]
     pub fn is_from_earlier_work(&self) -> bool {
         self.call().is_some_and(CallError::is_from_earlier_work)

@@ -10,8 +10,8 @@ use crate::{Error, Result};
 
 /// A mutex that may be held across driver calls and user code.
 ///
-/// Locking it twice on the same thread is an error instead of a deadlock. A user-defined call observer or memory
-/// resource may cause this.
+/// Locking it twice on the same thread is an error instead of a deadlock. A user-defined call
+/// observer or memory resource may cause this.
 #[derive(Debug, Default)]
 pub struct Exclusive<T> {
     state: Mutex<T>,

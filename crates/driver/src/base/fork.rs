@@ -1,10 +1,10 @@
 //! Detection of processes that were forked after CUDA was initialized.
 //!
-//! `fork` copies neither the driver's threads nor its connection to the device. In the child, every call returns an
-//! error, and every drop does nothing.
+//! `fork` copies neither the driver's threads nor its connection to the device. In the child, every
+//! call returns an error, and every drop does nothing.
 //!
-//! A `pthread_atfork` handler sets a flag in the child, and makes every call take the slow path. Calls test for that anyway, so
-//! detection adds no cost to a call.
+//! A `pthread_atfork` handler sets a flag in the child, and makes every call take the slow path.
+//! Calls test for that anyway, so detection adds no cost to a call.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

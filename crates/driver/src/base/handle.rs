@@ -5,11 +5,12 @@ use std::fmt;
 /// A driver handle: a pointer that identifies an object and is never dereferenced.
 pub struct Handle<T>(*mut T);
 
-// SAFETY: the pointer is only an identifier. The driver alone dereferences it, and NVIDIA documents the driver's
-// functions as callable from any thread.
+// SAFETY: the pointer is only an identifier. The driver alone dereferences it, and NVIDIA documents
+// the driver's functions as callable from any thread.
 unsafe impl<T> Send for Handle<T> {}
-// SAFETY: the pointer is only an identifier. The driver alone dereferences it, and NVIDIA documents the driver's
-// functions as callable from any thread; sharing the identifier shares no memory of this process.
+// SAFETY: the pointer is only an identifier. The driver alone dereferences it, and NVIDIA documents
+// the driver's functions as callable from any thread; sharing the identifier shares no memory of
+// this process.
 unsafe impl<T> Sync for Handle<T> {}
 
 impl<T> Handle<T> {

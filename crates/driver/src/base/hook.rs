@@ -1,14 +1,16 @@
-//! The call hook: observers of driver calls, and what they have in common with observers of other events.
+//! The call hook: observers of driver calls, and what they have in common with observers of other
+//! events.
 //!
 //! Rules:
 //!
 //! 1. Without observers, a call costs one relaxed load and one predicted branch.
-//! 2. An observer runs on the calling thread. Neither its own driver calls nor other events that it causes are observed, so
-//!    it cannot recurse.
-//! 3. Observers are called without a lock of this module: they may install and remove observers, and several threads
-//!    may run the same observer concurrently.
+//! 2. An observer runs on the calling thread. Neither its own driver calls nor other events that it
+//!    causes are observed, so it cannot recurse.
+//! 3. Observers are called without a lock of this module: they may install and remove observers,
+//!    and several threads may run the same observer concurrently.
 //! 4. A panic of an observer is caught, after the panic hook has printed it.
-//! 5. An observer that receives the start of a call also receives its end, even if it is removed in between.
+//! 5. An observer that receives the start of a call also receives its end, even if it is removed in
+//!    between.
 //! 6. In a forked child, calls are neither made nor observed.
 
 use std::cell::Cell;
@@ -90,10 +92,11 @@ thread_local! {
 
 /// Registers an observer for every driver call of this process, in addition to existing ones.
 ///
-/// An observer must be quick and must not wait for other threads, since the observed call may be made with a lock held.
-/// Its own driver calls are not observed, and its panics are caught. It cannot change the current context of its
-/// thread, except within [`Context::scoped`](crate::Context::scoped), because the observed call may depend on it. A
-/// call in progress on another thread when the guard is dropped may still be reported.
+/// An observer must be quick and must not wait for other threads, since the observed call may be
+/// made with a lock held. Its own driver calls are not observed, and its panics are caught. It
+/// cannot change the current context of its thread, except within
+/// [`Context::scoped`](crate::Context::scoped), because the observed call may depend on it. A call
+/// in progress on another thread when the guard is dropped may still be reported.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -250,8 +253,8 @@ fn notify<O: ?Sized>(observers: &[Arc<Installed<O>>], event: impl Fn(&O)) {
     }
 }
 
-/// Drops a list of observers. It may have the last reference to an observer that was removed in the meantime, whose
-/// destructor is user code.
+/// Drops a list of observers. It may have the last reference to an observer that was removed in the
+/// meantime, whose destructor is user code.
 fn drop_list<O: ?Sized>(observers: ObserverList<O>) {
     quietly(|| drop(observers));
 }
@@ -269,7 +272,8 @@ impl Drop for ObserverGuard {
     }
 }
 
-/// Returns an argument error if the calling thread is in an observer: the observed call depends on the current context.
+/// Returns an argument error if the calling thread is in an observer: the observed call depends on
+/// the current context.
 #[inline]
 pub(crate) fn refuse_in_observer(operation: &'static str) -> Result<()> {
     if !IS_OBSERVING.get() {
@@ -303,8 +307,8 @@ mod tests {
         Ok(Driver::from_provider(Simulator::new(Config::new())?)?)
     }
 
-    /// Tests of this process run in parallel, and each observes the calls of all. A test counts the calls of its own
-    /// thread only.
+    /// Tests of this process run in parallel, and each observes the calls of all. A test counts the
+    /// calls of its own thread only.
     fn on_this_thread() -> impl Fn() -> bool + Send + Sync {
         let thread = std::thread::current().id();
         move || std::thread::current().id() == thread

@@ -2,7 +2,8 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A number that no other entry of this process has or will have. The driver passes it to callbacks.
+/// A number that no other entry of this process has or will have. The driver passes it to
+/// callbacks.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) struct Identity(pub(crate) usize);
 

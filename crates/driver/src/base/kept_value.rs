@@ -14,8 +14,8 @@ pub(crate) enum Key {
     Shared(usize),
 }
 
-/// A value that a graph keeps alive. The destructor of another crate's type is user code: its panic is caught, because
-/// the graph drops other values as well, and may itself be dropped by a panic.
+/// A value that a graph keeps alive. The destructor of another crate's type is user code: its panic
+/// is caught, because the graph drops other values as well, and may itself be dropped by a panic.
 #[derive(Clone)]
 pub(crate) struct KeptValue(
     /// `None` while it is dropped.

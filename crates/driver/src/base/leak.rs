@@ -2,12 +2,13 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Memory that was leaked instead of freed. See [`Driver::leaked_memory`](crate::Driver::leaked_memory).
+/// Memory that was leaked instead of freed. See
+/// [`Driver::leaked_memory`](crate::Driver::leaked_memory).
 ///
-/// Memory is freed only after a successful wait for the work that uses it. If every such wait fails, or if a value that
-/// uses the memory was passed to [`mem::forget`](std::mem::forget), the memory is leaked, because the device may still
-/// access it. Each leak is counted here, and reported to `tracing` and to
-/// [`set_drop_observer`](crate::set_drop_observer).
+/// Memory is freed only after a successful wait for the work that uses it. If every such wait
+/// fails, or if a value that uses the memory was passed to [`mem::forget`](std::mem::forget), the
+/// memory is leaked, because the device may still access it. Each leak is counted here, and
+/// reported to `tracing` and to [`set_drop_observer`](crate::set_drop_observer).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct LeakedMemory {

@@ -27,23 +27,25 @@ const EXIT_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Registers a callback for failures in `Drop`, replacing the previous one. `None` removes it.
 ///
-/// A failure in `Drop` cannot be returned to a caller. It is also recorded as a `tracing` event at level `ERROR`. To
-/// handle a failure, call the `close` method of the handle instead of dropping it.
+/// A failure in `Drop` cannot be returned to a caller. It is also recorded as a `tracing` event at
+/// level `ERROR`. To handle a failure, call the `close` method of the handle instead of dropping
+/// it.
 #[inline]
 pub fn set_drop_observer(observer: Option<DropObserver>) {
     let previous = std::mem::replace(&mut *OBSERVER.write(), observer);
-    // Without the lock: the drop of a callback is user code, which may register another one or fail to release a
-    // handle.
+    // Without the lock: the drop of a callback is user code, which may register another one or fail
+    // to release a handle.
     drop(previous);
 }
 
 /// Runs `destroy` for a handle that is being dropped, and reports its error.
 ///
-/// Does nothing once the process is exiting: the driver may already be unloaded, and process exit frees everything.
-/// Does nothing in a forked child either: the handles belong to the parent. `CUDA_ERROR_DEINITIALIZED` is not reported.
+/// Does nothing once the process is exiting: the driver may already be unloaded, and process exit
+/// frees everything. Does nothing in a forked child either: the handles belong to the parent.
+/// `CUDA_ERROR_DEINITIALIZED` is not reported.
 ///
-/// Within a capture closure, `destroy` may wait on the host, which is refused otherwise. Enqueuing work that the graph
-/// would miss remains an error.
+/// Within a capture closure, `destroy` may wait on the host, which is refused otherwise. Enqueuing
+/// work that the graph would miss remains an error.
 #[inline]
 pub fn release(destroy: impl FnOnce() -> Result<()>) {
     if let Some(Err(error)) = dropping(destroy) {
@@ -51,8 +53,8 @@ pub fn release(destroy: impl FnOnce() -> Result<()>) {
     }
 }
 
-/// Runs `destroy` like [`release`], for a handle of a library whose errors are not the driver's. Others than those that
-/// the driver caused are reported as errors of `operation`.
+/// Runs `destroy` like [`release`], for a handle of a library whose errors are not the driver's.
+/// Others than those that the driver caused are reported as errors of `operation`.
 pub fn release_handle<E: CudaError>(
     operation: &'static str,
     destroy: impl FnOnce() -> Result<(), E>,
@@ -106,8 +108,8 @@ pub fn is_exiting() -> bool {
     EXITING.load(Ordering::Acquire)
 }
 
-/// Runs `operation` on a background thread of this crate unless the process is exiting. Process exit waits until it
-/// returns.
+/// Runs `operation` on a background thread of this crate unless the process is exiting. Process
+/// exit waits until it returns.
 #[inline]
 pub(crate) fn unless_exiting<T>(operation: impl FnOnce() -> T) -> Option<T> {
     let _guard = BACKGROUND.lock();
@@ -116,7 +118,8 @@ pub(crate) fn unless_exiting<T>(operation: impl FnOnce() -> T) -> Option<T> {
 
 /// Registers an exit handler that runs before the driver's own.
 ///
-/// Handlers run in the reverse order of their registration, and an initialized driver has registered its handler.
+/// Handlers run in the reverse order of their registration, and an initialized driver has
+/// registered its handler.
 #[inline]
 pub(crate) fn watch_for_exit() {
     #[cfg(not(miri))]
@@ -135,7 +138,8 @@ extern "C" fn on_exit() {
         // The thread that held the lock at the time of the fork does not exist in this process.
         return;
     }
-    // The thread that holds the lock is calling the driver, which must stay loaded until the call returns.
+    // The thread that holds the lock is calling the driver, which must stay loaded until the call
+    // returns.
     let deadline = Instant::now() + EXIT_PATIENCE;
     while BACKGROUND.try_lock().is_none() && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(1));

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// The number of installed observers of calls, plus one in a forked child.
 static REASONS: AtomicUsize = AtomicUsize::new(0);
 
-/// Returns `true` if a call must take the slow path: an observer is installed, or this process is a forked child.
+/// Returns `true` if a call must take the slow path: an observer is installed, or this process is a
+/// forked child.
 #[inline]
 pub(crate) fn is_required() -> bool {
     REASONS.load(Ordering::Relaxed) != 0

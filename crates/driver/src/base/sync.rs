@@ -1,4 +1,5 @@
-//! The locks of protocols between threads that loom checks. Under loom they are loom's, which explores every interleaving.
+//! The locks of protocols between threads that loom checks. Under loom they are loom's, which
+//! explores every interleaving.
 
 #[cfg(not(all(test, loom)))]
 pub(crate) use std::sync::atomic::AtomicU64;

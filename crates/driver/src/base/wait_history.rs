@@ -38,7 +38,8 @@ impl WaitHistory {
 
     /// Returns the expected duration of the next wait; `None` before the first one.
     ///
-    /// A wait for a stream begins when its mark is enqueued, and one for an event when its future is created.
+    /// A wait for a stream begins when its mark is enqueued, and one for an event when its future
+    /// is created.
     pub(crate) fn expected(&self) -> Option<Duration> {
         let latest = self.latest.load(Ordering::Relaxed);
         (latest != UNKNOWN).then(|| Duration::from_nanos(latest))

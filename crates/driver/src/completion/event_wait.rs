@@ -1,13 +1,15 @@
 //! A wait for an event.
 //!
-//! The event may have been recorded long before, so the device cannot be told to write a number at its point: a write on the
-//! event's stream would wait for all work enqueued since, and a stream that waits for the event shares a hardware queue with
-//! streams of the program. The event is therefore queried, which takes about as long as a load of the device's number and
-//! enqueues nothing. The times of the queries follow the same rules as the loads of a timeline.
+//! The event may have been recorded long before, so the device cannot be told to write a number at
+//! its point: a write on the event's stream would wait for all work enqueued since, and a stream
+//! that waits for the event shares a hardware queue with streams of the program. The event is
+//! therefore queried, which takes about as long as a load of the device's number and enqueues
+//! nothing. The times of the queries follow the same rules as the loads of a timeline.
 //!
-//! A task stores its waker before it adds the entry of the background thread, and the thread queries each entry after it was
-//! added, so no wake-up is lost. An entry that has woken its task early is finished: the task spins, and then adds another
-//! entry, which does not wake early. `tests` checks this with loom.
+//! A task stores its waker before it adds the entry of the background thread, and the thread
+//! queries each entry after it was added, so no wake-up is lost. An entry that has woken its task
+//! early is finished: the task spins, and then adds another entry, which does not wake early.
+//! `tests` checks this with loom.
 
 mod progress;
 
@@ -60,7 +62,8 @@ impl EventWait {
         Self::new(PointEvent::Shared(event.share()), false)
     }
 
-    /// Waits for `event`, which was recorded on the stream of `operation`, and requests a callback of the driver.
+    /// Waits for `event`, which was recorded on the stream of `operation`, and requests a callback
+    /// of the driver.
     pub(super) fn with_callback(event: PooledEvent, operation: &Operation<'_>) -> Result<Self> {
         let mut wait = Self::new(PointEvent::Pooled(event), true);
         wait.point.progress.begin();
@@ -169,7 +172,8 @@ impl EventWait {
 impl Point {
     /// Queries the event once, and again for at most `limit`. Returns `true` if it has completed.
     fn spin(&self, limit: Duration) -> Result<bool> {
-        /// The number of pauses between two queries, which leave the driver's locks to other threads.
+        /// The number of pauses between two queries, which leave the driver's locks to other
+        /// threads.
         const PAUSES: u32 = 16;
         let event = self.event();
         with_relaxed_capture_mode(event.driver(), || {

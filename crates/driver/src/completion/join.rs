@@ -20,11 +20,11 @@ pub struct Join {
 }
 
 impl Completion {
-    /// Returns a future that resolves when all of `completions` have, to the first error in their order. An error does not
-    /// end the wait for the others, whose work may still use memory.
+    /// Returns a future that resolves when all of `completions` have, to the first error in their
+    /// order. An error does not end the wait for the others, whose work may still use memory.
     ///
-    /// One of them is polled at a time: the last one to end decides when all have. A wait with a deadline is
-    /// [`Join::timeout`].
+    /// One of them is polled at a time: the last one to end decides when all have. A wait with a
+    /// deadline is [`Join::timeout`].
     ///
     /// ```
     /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -57,11 +57,11 @@ impl Completion {
 }
 
 impl Join {
-    /// Returns a future that resolves like this one, or to [`Error::Timeout`] once `limit` has passed from this call. The
-    /// error names the points that were not reached.
+    /// Returns a future that resolves like this one, or to [`Error::Timeout`] once `limit` has
+    /// passed from this call. The error names the points that were not reached.
     ///
-    /// The timeout ends the wait, not the work: buffers and streams stay in use. [`Timeout::into_inner`] continues the
-    /// wait.
+    /// The timeout ends the wait, not the work: buffers and streams stay in use.
+    /// [`Timeout::into_inner`] continues the wait.
     pub fn timeout(self, limit: Duration) -> Timeout<Self> {
         Timeout::new(self, limit)
     }

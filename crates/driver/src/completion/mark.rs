@@ -35,7 +35,8 @@ struct Registration {
 }
 
 impl Mark {
-    /// Marks the current point of the stream of `operation`; `None` if the driver does not support it.
+    /// Marks the current point of the stream of `operation`; `None` if the driver does not support
+    /// it.
     pub(super) fn enqueue(
         timeline: Arc<Timeline>,
         operation: &Operation<'_>,

@@ -38,7 +38,8 @@ impl Drop for WaitingTask {
     }
 }
 
-/// Returns the time for which a poll may spin by default. The wait began at `since`, and `history` has the previous one.
+/// Returns the time for which a poll may spin by default. The wait began at `since`, and `history`
+/// has the previous one.
 pub(super) fn default_spin(occasion: Occasion, history: &WaitHistory, since: Instant) -> Duration {
     // A task that was woken counts itself.
     let itself = usize::from(occasion == Occasion::Woken);

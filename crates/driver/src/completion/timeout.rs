@@ -11,7 +11,8 @@ use crate::base::contain::TaskWaker;
 use crate::base::identity::Identity;
 use crate::{Completion, Error, Result, TimeoutError};
 
-/// A wait with a deadline. Created by [`Completion::timeout`], [`Join::timeout`](crate::Join::timeout) and
+/// A wait with a deadline. Created by [`Completion::timeout`],
+/// [`Join::timeout`](crate::Join::timeout) and
 /// [`HostFunction::timeout`](crate::HostFunction::timeout).
 ///
 /// The background thread of [`Completion`] has the timer, so any executor can poll it.
@@ -37,10 +38,11 @@ pub(crate) trait Subject {
 }
 
 impl Completion {
-    /// Returns a future that resolves like this one, or to [`Error::Timeout`] once `limit` has passed from this call.
+    /// Returns a future that resolves like this one, or to [`Error::Timeout`] once `limit` has
+    /// passed from this call.
     ///
-    /// The timeout ends the wait, not the work: buffers and streams stay in use. [`Timeout::into_inner`] continues the
-    /// wait.
+    /// The timeout ends the wait, not the work: buffers and streams stay in use.
+    /// [`Timeout::into_inner`] continues the wait.
     ///
     /// ```
     /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;

@@ -3,62 +3,73 @@
 //! # Timelines
 //!
 //! A point of a stream is a number that the device writes to a word in host memory
-//! ([`Timeline`](crate::stream::timeline)). This thread loads the word at intervals that grow with the age of the work,
-//! and wakes the tasks whose numbers are reached. One entry serves all tasks of a stream.
+//! ([`Timeline`](crate::stream::timeline)). This thread loads the word at intervals that grow with
+//! the age of the work, and wakes the tasks whose numbers are reached. One entry serves all tasks
+//! of a stream.
 //!
-//! 1. **Near the expected end, the thread spins**, and otherwise sleeps: the previous wait on the stream predicts the next
-//!    one. A task that waits alone is woken a little earlier, and spins itself, so that its end costs no wake-up at all.
-//! 2. **The number of loads grows with the logarithm of the age.** Work that is expected to take longer than 2 ms, or of
-//!    unknown duration, also requests a callback of the driver, and its word is loaded rarely: a wake-up of this thread
-//!    takes about 20 µs of CPU time.
-//! 3. **With many streams, the intervals grow with their number**, so that the thread is never busy all the time.
-//! 4. **The device writes nothing after the context has failed.** The thread therefore queries an event of the stream, at
-//!    intervals between 1 and 100 ms. If the query fails, it wakes all tasks of the stream, and each of them receives the
-//!    error from a query of its own.
+//! 1. **Near the expected end, the thread spins**, and otherwise sleeps: the previous wait on the
+//!    stream predicts the next one. A task that waits alone is woken a little earlier, and spins
+//!    itself, so that its end costs no wake-up at all.
+//! 2. **The number of loads grows with the logarithm of the age.** Work that is expected to take
+//!    longer than 2 ms, or of unknown duration, also requests a callback of the driver, and its
+//!    word is loaded rarely: a wake-up of this thread takes about 20 µs of CPU time.
+//! 3. **With many streams, the intervals grow with their number**, so that the thread is never busy
+//!    all the time.
+//! 4. **The device writes nothing after the context has failed.** The thread therefore queries an
+//!    event of the stream, at intervals between 1 and 100 ms. If the query fails, it wakes all
+//!    tasks of the stream, and each of them receives the error from a query of its own.
 //!
 //! # Events
 //!
-//! An event of the program is queried instead ([`event_wait`](super::event_wait)), at times that follow the first three rules: a
-//! query takes 0.2 µs. Nothing is enqueued, so there is no callback. An end that is not expected is seen up to an eighth of
-//! the duration later, at most 20 ms, and one that ends as the previous wait did up to 1/256 of it later, at most 5 ms.
-//! Before the expected end of long work, the number of queries is logarithmic.
+//! An event of the program is queried instead ([`event_wait`](super::event_wait)), at times that
+//! follow the first three rules: a query takes 0.2 µs. Nothing is enqueued, so there is no
+//! callback. An end that is not expected is seen up to an eighth of the duration later, at most 20
+//! ms, and one that ends as the previous wait did up to 1/256 of it later, at most 5 ms. Before the
+//! expected end of long work, the number of queries is logarithmic.
 //!
 //! # Ticks
 //!
-//! A wake-up of this thread takes about 30 µs of CPU time, and a look much less. Intervals of a millisecond and more therefore
-//! end at multiples of a [tick](tick), so that one wake-up serves all entries of similar age.
+//! A wake-up of this thread takes about 30 µs of CPU time, and a look much less. Intervals of a
+//! millisecond and more therefore end at multiples of a [tick](tick), so that one wake-up serves
+//! all entries of similar age.
 //!
 //! # Callbacks
 //!
-//! A host function enqueued on a stream notifies the host without polling. It is used for [host
-//! functions](crate::HostFunction), for long waits, and where the device cannot write values in stream order. It is not
-//! sufficient, for the following reasons:
+//! A host function enqueued on a stream notifies the host without polling. It is used for
+//! [host functions](crate::HostFunction), for long waits, and where the device cannot write values
+//! in stream order. It is not sufficient, for the following reasons:
 //!
-//! 1. **The driver does not run host functions after the context has failed.** Each point is therefore also marked by
-//!    an event, which this thread polls; a query returns the context's error. The polling interval grows with the age
-//!    of the work, so the number of queries is logarithmic in the run time, plus one per maximum interval.
-//! 2. **A host function must not call the driver**, and user code may: waking a task may run it, or drop its last
-//!    reference together with its buffers. The callback therefore runs no waker and drops nothing. It signals this
-//!    thread, which may call the driver. (The closure of a host function itself runs in the callback.)
-//! 3. **A callback may run late or never**, after its requester is gone. The driver is therefore given a number and no
-//!    pointer. Numbers are never reused, and a callback with an unknown number does nothing.
-//! 4. **A query can invalidate another thread's capture**, and querying a stream invalidates its own capture. This
-//!    thread therefore queries only events, recorded outside captures, and in the relaxed capture mode.
-//! 5. **The driver must not be called while the process exits.** Each query therefore holds a lock that the exit
-//!    handler acquires.
-//! 6. **No wake-up is lost.** An entry is in the table before its callback is requested. The signal is set under the
-//!    table's lock, which this thread holds from checking the signal until it sleeps. If the signal comes early, the
-//!    entry is found, and its query reports completion, because the event was recorded before the callback.
+//! 1. **The driver does not run host functions after the context has failed.** Each point is
+//!    therefore also marked by an event, which this thread polls; a query returns the context's
+//!    error. The polling interval grows with the age of the work, so the number of queries is
+//!    logarithmic in the run time, plus one per maximum interval.
+//! 2. **A host function must not call the driver**, and user code may: waking a task may run it, or
+//!    drop its last reference together with its buffers. The callback therefore runs no waker and
+//!    drops nothing. It signals this thread, which may call the driver. (The closure of a host
+//!    function itself runs in the callback.)
+//! 3. **A callback may run late or never**, after its requester is gone. The driver is therefore
+//!    given a number and no pointer. Numbers are never reused, and a callback with an unknown
+//!    number does nothing.
+//! 4. **A query can invalidate another thread's capture**, and querying a stream invalidates its
+//!    own capture. This thread therefore queries only events, recorded outside captures, and in the
+//!    relaxed capture mode.
+//! 5. **The driver must not be called while the process exits.** Each query therefore holds a lock
+//!    that the exit handler acquires.
+//! 6. **No wake-up is lost.** An entry is in the table before its callback is requested. The signal
+//!    is set under the table's lock, which this thread holds from checking the signal until it
+//!    sleeps. If the signal comes early, the entry is found, and its query reports completion,
+//!    because the event was recorded before the callback.
 //!
-//! The table's lock is held for a few instructions at a time, never across a driver call or user code. The thread
-//! starts with the first entry and ends some time after the last one.
+//! The table's lock is held for a few instructions at a time, never across a driver call or user
+//! code. The thread starts with the first entry and ends some time after the last one.
 //!
 //! # Blocked user code
 //!
-//! A waker, or the destructor of a user's value, may block, and the other entries must not wait for it. A second thread
-//! stands by. If the first thread has been in the same call of user code for [`PATIENCE`], the standby thread takes
-//! over the table, and the first thread ends when its user code returns. Each blocked waker therefore costs a thread,
-//! up to [`MAX_BLOCKED`]. A waker that returns at once causes no context switch.
+//! A waker, or the destructor of a user's value, may block, and the other entries must not wait for
+//! it. A second thread stands by. If the first thread has been in the same call of user code for
+//! [`PATIENCE`], the standby thread takes over the table, and the first thread ends when its user
+//! code returns. Each blocked waker therefore costs a thread, up to [`MAX_BLOCKED`]. A waker that
+//! returns at once causes no context switch.
 
 mod schedule;
 mod tick;
@@ -90,16 +101,16 @@ pub(crate) trait Waiter: Send + Sync {
     /// Returns the event that is recorded after the work.
     fn event(&self) -> &Event;
 
-    /// Called on a driver thread when the stream reaches the point. Must not call the driver, nor drop a value whose
-    /// destructor does.
+    /// Called on a driver thread when the stream reaches the point. Must not call the driver, nor
+    /// drop a value whose destructor does.
     fn called(&self) {}
 
-    /// Receives the result of querying the event: `true` if it has completed, or the context's error. Returns `true` if
-    /// the entry is finished.
+    /// Receives the result of querying the event: `true` if it has completed, or the context's
+    /// error. Returns `true` if the entry is finished.
     fn queried(&self, answer: Result<bool>) -> bool;
 
-    /// Wakes the task shortly before the expected end, so that it spins. Returns `true` if it was woken; the entry is then
-    /// finished.
+    /// Wakes the task shortly before the expected end, so that it spins. Returns `true` if it was
+    /// woken; the entry is then finished.
     fn wake_early(&self) -> bool {
         false
     }
@@ -157,7 +168,8 @@ struct Table {
     entries: BTreeMap<Identity, Entry>,
     /// The deadlines of the entries. An item that does not match its entry is stale.
     agenda: BinaryHeap<Reverse<(Instant, Identity)>>,
-    /// The next step of the thread. Waiters are dropped by the background thread, not by the callback.
+    /// The next step of the thread. Waiters are dropped by the background thread, not by the
+    /// callback.
     tasks: VecDeque<Task>,
     /// The number of entries whose end is predicted, for which this thread may spin.
     predicted: u32,
@@ -167,7 +179,8 @@ struct Table {
     last_thread: ThreadNumber,
     user_code: UserCode,
     standby: Standby,
-    /// The number of threads that were replaced while they were blocked in user code, and have not returned from it.
+    /// The number of threads that were replaced while they were blocked in user code, and have not
+    /// returned from it.
     blocked: usize,
 }
 
@@ -214,11 +227,12 @@ const LINGER: Duration = if cfg!(miri) {
     Duration::from_secs(5)
 };
 
-/// The time that user code may take before another thread serves the other entries. Noticing it takes up to twice as
-/// long.
+/// The time that user code may take before another thread serves the other entries. Noticing it
+/// takes up to twice as long.
 const PATIENCE: Duration = Duration::from_millis(10);
 
-/// The maximum number of threads that are blocked in user code and replaced. Further ones delay the other entries.
+/// The maximum number of threads that are blocked in user code and replaced. Further ones delay the
+/// other entries.
 const MAX_BLOCKED: usize = 64;
 
 /// Watches `waiter` until it is finished or [`remove`]d.
@@ -313,7 +327,8 @@ pub(crate) fn run_later(operation: &'static str, job: Job) -> Result<(), (Error,
     Ok(())
 }
 
-/// Wakes a task on the background thread of this crate, so that a waker that blocks does not block the caller.
+/// Wakes a task on the background thread of this crate, so that a waker that blocks does not block
+/// the caller.
 ///
 /// Wakes it on the calling thread if no thread can be started.
 pub fn wake(waker: TaskWaker) {
@@ -332,8 +347,8 @@ pub(crate) fn remove(identity: Identity) {
     drop(entry);
 }
 
-/// Requests a callback for an entry after all work currently enqueued on the stream of `operation`. `mode` selects how the driver's
-/// thread waits.
+/// Requests a callback for an entry after all work currently enqueued on the stream of `operation`.
+/// `mode` selects how the driver's thread waits.
 pub(crate) fn call_after(
     operation: &Operation<'_>,
     identity: Identity,
@@ -342,7 +357,8 @@ pub(crate) fn call_after(
     let number = std::ptr::without_provenance_mut::<c_void>(identity.0);
     if let Some(mode) = mode {
         let raw = operation.raw_stream();
-        // SAFETY: the stream is live, and `on_call` takes any number, at any time and any number of times.
+        // SAFETY: the stream is live, and `on_call` takes any number, at any time and any number of
+        // times.
         return unsafe {
             call!(
                 operation.driver(),
@@ -350,7 +366,8 @@ pub(crate) fn call_after(
             )
         };
     }
-    // SAFETY: the stream is live, and `on_call` takes any number, at any time and any number of times.
+    // SAFETY: the stream is live, and `on_call` takes any number, at any time and any number of
+    // times.
     unsafe {
         call!(
             operation.driver(),
@@ -367,8 +384,8 @@ extern "C" fn on_call(number: *mut c_void) {
 }
 
 impl Pace {
-    /// Returns the interval until work of this age is queried again, with this number of other entries whose end is
-    /// predicted.
+    /// Returns the interval until work of this age is queried again, with this number of other
+    /// entries whose end is predicted.
     fn pause(self, age: Duration, others: u32) -> Duration {
         match self {
             Self::Called => (age / 4).clamp(MIN_QUERY_INTERVAL, Duration::from_millis(100)),
@@ -486,7 +503,8 @@ impl Watch {
         self.changed.notify_one();
     }
 
-    /// Records that the watcher is about to run user code, and starts the standby thread unless it exists.
+    /// Records that the watcher is about to run user code, and starts the standby thread unless it
+    /// exists.
     fn begin_user_code(&self, thread: ThreadNumber) {
         let mut table = self.table.lock();
         if table.watcher != Some(thread) {
@@ -573,7 +591,8 @@ impl Table {
         Some(entry)
     }
 
-    /// Returns `true` if the task of an entry should be woken now, to spin until the end. Several tasks do not spin.
+    /// Returns `true` if the task of an entry should be woken now, to spin until the end. Several
+    /// tasks do not spin.
     fn is_early_wake_due(&self, identity: Identity, now: Instant) -> bool {
         match self.entries.get(&identity) {
             Some(Entry {
@@ -601,7 +620,8 @@ impl Table {
         true
     }
 
-    /// Schedules the wake-ups of taken tasks, and the next look at their timeline. Stops watching it if no task waits.
+    /// Schedules the wake-ups of taken tasks, and the next look at their timeline. Stops watching
+    /// it if no task waits.
     fn continue_timeline(
         &mut self,
         timeline: &Timeline,
@@ -636,7 +656,8 @@ impl Table {
         }
     }
 
-    /// Makes a new thread the watcher if the current one is blocked in user code. Returns the number of the new thread.
+    /// Makes a new thread the watcher if the current one is blocked in user code. Returns the
+    /// number of the new thread.
     fn take_over(&mut self, now: Instant) -> Option<ThreadNumber> {
         let since = self.user_code.since?;
         if self.blocked >= MAX_BLOCKED || now.saturating_duration_since(since) < PATIENCE {
@@ -725,8 +746,8 @@ fn perform(thread: ThreadNumber, task: Task) {
     }
 }
 
-/// Queries one entry and removes it if it is finished. User code may run and panic here, and user values may be
-/// dropped.
+/// Queries one entry and removes it if it is finished. User code may run and panic here, and user
+/// values may be dropped.
 fn query(thread: ThreadNumber, identity: Identity, waiter: Arc<dyn Waiter>) {
     let event = waiter.event();
     let Some(answer) =

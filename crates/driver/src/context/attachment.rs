@@ -6,10 +6,11 @@ use std::sync::Arc;
 use super::{Context, Owned};
 
 impl Context {
-    /// Returns the value of type `T` attached to this context, creating it with `make` on first use.
+    /// Returns the value of type `T` attached to this context, creating it with `make` on first
+    /// use.
     ///
-    /// The value is dropped just before the context ends. `make` receives a context that does not keep this one alive,
-    /// so the value may contain objects created from it.
+    /// The value is dropped just before the context ends. `make` receives a context that does not
+    /// keep this one alive, so the value may contain objects created from it.
     ///
     /// # Safety
     ///

@@ -11,8 +11,8 @@ use super::{Context, ContextFlags};
 use crate::Result;
 use crate::call;
 
-/// The preferred split of on-chip memory between L1 cache and shared memory. Only a hint; it has no effect on devices
-/// where the sizes are fixed.
+/// The preferred split of on-chip memory between L1 cache and shared memory. Only a hint; it has no
+/// effect on devices where the sizes are fixed.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum CacheConfig {
@@ -28,7 +28,8 @@ pub enum CacheConfig {
     Unknown(u32),
 }
 
-/// The bank width of shared memory. Current devices have a fixed width, and the setting has no effect.
+/// The bank width of shared memory. Current devices have a fixed width, and the setting has no
+/// effect.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum SharedMemoryConfig {
@@ -116,7 +117,8 @@ impl Context {
         })
     }
 
-    /// Sets the preferred split between L1 cache and shared memory, for kernels without a preference of their own.
+    /// Sets the preferred split between L1 cache and shared memory, for kernels without a
+    /// preference of their own.
     ///
     /// CUDA: `cuCtxSetCacheConfig`.
     ///
@@ -192,8 +194,8 @@ impl Context {
         })
     }
 
-    /// Returns the number of multiprocessors that this context may use. It is less than the device's total only if the
-    /// Multi-Process Service (MPS) limits it.
+    /// Returns the number of multiprocessors that this context may use. It is less than the
+    /// device's total only if the Multi-Process Service (MPS) limits it.
     ///
     /// CUDA: `cuCtxGetExecAffinity`.
     ///
@@ -231,9 +233,10 @@ impl Context {
         })
     }
 
-    /// Waits until GPUDirect RDMA writes to this context's memory are visible in `scope`. The attribute
-    /// [`GPU_DIRECT_RDMA_WRITES_ORDERING`](crate::DeviceAttribute::GPU_DIRECT_RDMA_WRITES_ORDERING) reports where no
-    /// flush is needed.
+    /// Waits until GPUDirect RDMA writes to this context's memory are visible in `scope`. The
+    /// attribute
+    /// [`GPU_DIRECT_RDMA_WRITES_ORDERING`](crate::DeviceAttribute::GPU_DIRECT_RDMA_WRITES_ORDERING)
+    /// reports where no flush is needed.
     ///
     /// CUDA: `cuFlushGPUDirectRDMAWrites`.
     ///

@@ -26,12 +26,13 @@ bitflags! {
         const BLOCKING_SYNC = CUctx_flags::CU_CTX_SCHED_BLOCKING_SYNC.0;
         /// Pinned host memory can be mapped. Newer drivers always set this flag.
         const MAP_HOST = CUctx_flags::CU_CTX_MAP_HOST.0;
-        /// Local memory that was resized for a kernel is not reduced afterwards. Newer drivers always set this flag.
+        /// Local memory that was resized for a kernel is not reduced afterwards. Newer drivers
+        /// always set this flag.
         const LMEM_RESIZE_TO_MAX = CUctx_flags::CU_CTX_LMEM_RESIZE_TO_MAX.0;
         /// A GPU exception triggers a core dump.
         const COREDUMP = CUctx_flags::CU_CTX_COREDUMP_ENABLE.0;
-        /// Writing to a pipe, whose name must be set beforehand, triggers a core dump. Implies `COREDUMP`, which some
-        /// drivers report in its place.
+        /// Writing to a pipe, whose name must be set beforehand, triggers a core dump. Implies
+        /// `COREDUMP`, which some drivers report in its place.
         const USER_COREDUMP = CUctx_flags::CU_CTX_USER_COREDUMP_ENABLE.0;
         /// Synchronous memory operations always synchronize.
         const SYNC_MEMOPS = CUctx_flags::CU_CTX_SYNC_MEMOPS.0;
@@ -41,8 +42,8 @@ bitflags! {
 }
 
 impl ContextFlags {
-    /// No scheduling flag: a waiting host thread spins if the process has no more contexts than the host has
-    /// processors, and yields otherwise. This is the empty set, and the default.
+    /// No scheduling flag: a waiting host thread spins if the process has no more contexts than the
+    /// host has processors, and yields otherwise. This is the empty set, and the default.
     #[doc(alias = "SCHED_AUTO")]
     #[doc(alias = "CU_CTX_SCHED_AUTO")]
     pub const AUTO: Self = Self::empty();
@@ -54,14 +55,14 @@ impl ContextFlags {
 pub struct ContextOptions {
     /// Flags of the context.
     pub flags: ContextFlags,
-    /// The number of multiprocessors that the context may use, rounded up to what the hardware supports; all by
-    /// default.
+    /// The number of multiprocessors that the context may use, rounded up to what the hardware
+    /// supports; all by default.
     pub multiprocessors: Option<u32>,
     graphics: Option<GraphicsQueue>,
 }
 
-/// A command queue of a graphics API that shares the device with a context (CUDA in graphics, CIG), so that work of
-/// both runs concurrently.
+/// A command queue of a graphics API that shares the device with a context (CUDA in graphics, CIG),
+/// so that work of both runs concurrently.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum GraphicsQueue {
@@ -89,8 +90,8 @@ impl ContextOptions {
         self
     }
 
-    /// Limits the number of multiprocessors. Only a client of the Multi-Process Service (MPS) can do this; see
-    /// [`Device::supports_affinity`].
+    /// Limits the number of multiprocessors. Only a client of the Multi-Process Service (MPS) can
+    /// do this; see [`Device::supports_affinity`].
     #[must_use]
     pub const fn with_multiprocessors(mut self, count: u32) -> Self {
         self.multiprocessors = Some(count);
@@ -101,7 +102,8 @@ impl ContextOptions {
     ///
     /// # Safety
     ///
-    /// The queue is of the given kind, and stays valid for as long as a context created with these options exists.
+    /// The queue is of the given kind, and stays valid for as long as a context created with these
+    /// options exists.
     #[must_use]
     pub const unsafe fn with_graphics(mut self, queue: GraphicsQueue) -> Self {
         self.graphics = Some(queue);
@@ -117,8 +119,8 @@ impl ContextOptions {
         Ok(())
     }
 
-    /// Creates the context with the newest function that the driver has, or with an older one if it is sufficient. All
-    /// of them make it current.
+    /// Creates the context with the newest function that the driver has, or with an older one if it
+    /// is sufficient. All of them make it current.
     fn create(&self, device: &Device) -> Result<CUcontext> {
         let driver = device.driver();
         let flags = self.flags.bits();
@@ -138,13 +140,14 @@ impl ContextOptions {
                 numExecAffinityParams: count,
                 cigParams: graphics,
             };
-            // SAFETY: `raw` is valid for writes; the parameters outlive the call, and at most one of the two is set;
-            // the queue is valid, as the caller of `with_graphics` guaranteed.
+            // SAFETY: `raw` is valid for writes; the parameters outlive the call, and at most one
+            // of the two is set; the queue is valid, as the caller of `with_graphics` guaranteed.
             unsafe {
                 call!(driver, cuCtxCreate_v4(&raw mut raw, &raw mut parameters, flags, number) creates raw)
             }
         } else if count > 0 {
-            // SAFETY: `raw` is valid for writes, and `affinities` has `count` entries that outlive the call.
+            // SAFETY: `raw` is valid for writes, and `affinities` has `count` entries that outlive
+            // the call.
             unsafe {
                 call!(driver, cuCtxCreate_v3(&raw mut raw, affinities, count, flags, number) creates raw)
             }
@@ -175,15 +178,16 @@ impl GraphicsQueue {
 impl Device {
     /// Creates a context in addition to the primary one. It is not made current.
     ///
-    /// Each context has its own memory, streams and modules, and work of different contexts is time-sliced. Use
-    /// [`Device::primary_context`] unless isolation is required.
+    /// Each context has its own memory, streams and modules, and work of different contexts is
+    /// time-sliced. Use [`Device::primary_context`] unless isolation is required.
     ///
     /// CUDA: `cuCtxCreate_v4`, or `_v3` or `_v2` on older drivers, then `cuCtxPopCurrent_v2`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY` if the device cannot limit the multiprocessors of a context,
-    /// `CUDA_ERROR_INVALID_VALUE` for mutually exclusive flags, an argument error for mutually exclusive options.
+    /// `CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY` if the device cannot limit the multiprocessors of a
+    /// context, `CUDA_ERROR_INVALID_VALUE` for mutually exclusive flags, an argument error for
+    /// mutually exclusive options.
     #[doc(alias = "cuCtxCreate")]
     pub fn create_context(&self, options: ContextOptions) -> Result<Context> {
         options.check()?;

@@ -16,8 +16,8 @@ pub struct HandlePool<T: Poolable> {
     shared: Arc<Shared<T>>,
 }
 
-/// A handle of a [`HandlePool`]. When dropped, it returns to the pool, unless the handle is still in use elsewhere or
-/// the pool is full.
+/// A handle of a [`HandlePool`]. When dropped, it returns to the pool, unless the handle is still
+/// in use elsewhere or the pool is full.
 pub struct PooledHandle<T: Poolable> {
     handle: ManuallyDrop<T>,
     pool: HandlePool<T>,
@@ -28,8 +28,8 @@ pub(crate) mod sealed {
     pub trait Sealed {}
 }
 
-/// A handle that can be pooled: an [`Event`](crate::Event) or a [`Stream`](crate::Stream). It cannot be implemented for
-/// other types.
+/// A handle that can be pooled: an [`Event`](crate::Event) or a [`Stream`](crate::Stream). It
+/// cannot be implemented for other types.
 pub trait Poolable: sealed::Sealed + fmt::Debug + Sized {
     /// The options for creating a handle.
     type Options: Copy;
@@ -60,8 +60,8 @@ struct Shared<T: Poolable> {
 }
 
 impl<T: Poolable> HandlePool<T> {
-    /// Creates an empty pool of handles in `context` with these options. It keeps up to 64 idle events or 32 idle
-    /// streams.
+    /// Creates an empty pool of handles in `context` with these options. It keeps up to 64 idle
+    /// events or 32 idle streams.
     #[must_use]
     #[inline]
     pub fn new(context: &Context, options: T::Options) -> Self {
@@ -85,8 +85,9 @@ impl<T: Poolable> HandlePool<T> {
 
     /// Takes an idle handle from the pool, or creates one if none is idle.
     ///
-    /// Record an event before waiting on it: until then it marks work of its previous user. A stream may still have
-    /// work of its previous user enqueued, which runs first, and it keeps the attributes that the previous user set.
+    /// Record an event before waiting on it: until then it marks work of its previous user. A
+    /// stream may still have work of its previous user enqueued, which runs first, and it keeps the
+    /// attributes that the previous user set.
     ///
     /// CUDA: `cuEventCreate` or `cuStreamCreateWithPriority`, if none is idle.
     ///

@@ -8,35 +8,41 @@ use crate::{Error, Result};
 
 /// A limit of a context. Each limit has its own unit and rules.
 ///
-/// Most drivers round a value, or raise it to a minimum. [`Context::limit`] returns the value in effect.
+/// Most drivers round a value, or raise it to a minimum. [`Context::limit`] returns the value in
+/// effect.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum Limit {
-    /// The stack size of each thread, in bytes; rounded up to a multiple of 16. The driver raises it for a kernel that
-    /// is known to need more. Setting it waits for all work submitted to the device.
+    /// The stack size of each thread, in bytes; rounded up to a multiple of 16. The driver raises
+    /// it for a kernel that is known to need more. Setting it waits for all work submitted to the
+    /// device.
     StackSize,
-    /// The size of the device-side `printf` FIFO, in bytes. It is fixed by the first launch of a kernel that calls
-    /// `printf`: setting it later returns `CUDA_ERROR_INVALID_VALUE`, even for the same value.
+    /// The size of the device-side `printf` FIFO, in bytes. It is fixed by the first launch of a
+    /// kernel that calls `printf`: setting it later returns `CUDA_ERROR_INVALID_VALUE`, even for
+    /// the same value.
     PrintfBuffer,
-    /// The size of the device-side `malloc` heap, in bytes. It is fixed by the first launch of a kernel that calls
-    /// `malloc` or `free`: setting it later returns `CUDA_ERROR_INVALID_VALUE`, even for the same value.
+    /// The size of the device-side `malloc` heap, in bytes. It is fixed by the first launch of a
+    /// kernel that calls `malloc` or `free`: setting it later returns `CUDA_ERROR_INVALID_VALUE`,
+    /// even for the same value.
     MallocHeap,
-    /// The maximum nesting depth at which kernels can synchronize with the kernels that they launched, up to 24. Exists
-    /// below compute capability 9.0.
+    /// The maximum nesting depth at which kernels can synchronize with the kernels that they
+    /// launched, up to 24. Exists below compute capability 9.0.
     SyncDepth,
-    /// The maximum number of outstanding launches from the device. A higher limit reserves more device memory.
+    /// The maximum number of outstanding launches from the device. A higher limit reserves more
+    /// device memory.
     PendingLaunches,
     /// The maximum L2 fetch granularity, from 0 to 128 bytes. Only a hint.
     L2FetchGranularity,
     /// The size of the L2 cache set aside for persisting accesses, in bytes, up to
-    /// [`MAX_PERSISTING_L2_CACHE_SIZE`](crate::DeviceAttribute::MAX_PERSISTING_L2_CACHE_SIZE). With the driver of CUDA
-    /// 13.0, setting it waits for submitted work, which CUDA does not document.
+    /// [`MAX_PERSISTING_L2_CACHE_SIZE`](crate::DeviceAttribute::MAX_PERSISTING_L2_CACHE_SIZE). With
+    /// the driver of CUDA 13.0, setting it waits for submitted work, which CUDA does not document.
     PersistingL2,
     /// The maximum shared memory per block, in bytes. Read-only.
     SharedMemory,
     /// 1 if the context runs in graphics (CIG) mode, 0 otherwise. Read-only.
     CigEnabled,
-    /// 1 if a kernel that needs more shared memory than is available in graphics (CIG) mode runs anyway, 0 if it fails.
+    /// 1 if a kernel that needs more shared memory than is available in graphics (CIG) mode runs
+    /// anyway, 0 if it fails.
     CigSharedMemoryFallback,
     /// The memory per block, in bytes. Requires CUDA 13.4.
     BlockMemory,
@@ -110,8 +116,8 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_UNSUPPORTED_LIMIT` if the device does not support the limit, `CUDA_ERROR_INVALID_VALUE` if the
-    /// driver does not.
+    /// `CUDA_ERROR_UNSUPPORTED_LIMIT` if the device does not support the limit,
+    /// `CUDA_ERROR_INVALID_VALUE` if the driver does not.
     #[doc(alias = "cuCtxGetLimit")]
     #[doc(alias = "cudaDeviceGetLimit")]
     pub fn limit(&self, limit: Limit) -> Result<usize> {
@@ -132,9 +138,10 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_UNSUPPORTED_LIMIT` if the device does not support the limit, `CUDA_ERROR_INVALID_VALUE` if the value
-    /// is out of range or set too late, `CUDA_ERROR_NOT_PERMITTED` if the limit is read-only,
-    /// `CUDA_ERROR_OUT_OF_MEMORY` if there is not enough memory.
+    /// `CUDA_ERROR_UNSUPPORTED_LIMIT` if the device does not support the limit,
+    /// `CUDA_ERROR_INVALID_VALUE` if the value is out of range or set too late,
+    /// `CUDA_ERROR_NOT_PERMITTED` if the limit is read-only, `CUDA_ERROR_OUT_OF_MEMORY` if there is
+    /// not enough memory.
     #[doc(alias = "cuCtxSetLimit")]
     #[doc(alias = "cudaDeviceSetLimit")]
     pub fn set_limit(&self, limit: Limit, value: usize) -> Result<()> {

@@ -15,8 +15,8 @@ pub struct PrimaryState {
 }
 
 impl Device {
-    /// Retains the primary context, which the runtime API and most libraries use. It is released when the last clone of
-    /// the result, and the last object created from it, is dropped.
+    /// Retains the primary context, which the runtime API and most libraries use. It is released
+    /// when the last clone of the result, and the last object created from it, is dropped.
     ///
     /// CUDA: `cuDevicePrimaryCtxRetain`.
     ///
@@ -59,14 +59,15 @@ impl Device {
         })
     }
 
-    /// Sets the flags of the primary context for all code of this process, replacing the previous ones.
+    /// Sets the flags of the primary context for all code of this process, replacing the previous
+    /// ones.
     ///
     /// CUDA: `cuDevicePrimaryCtxSetFlags_v2`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` for mutually exclusive flags, or for flags that cannot be set on a primary context,
-    /// such as [`ContextFlags::MAP_HOST`], which is always in effect.
+    /// `CUDA_ERROR_INVALID_VALUE` for mutually exclusive flags, or for flags that cannot be set on
+    /// a primary context, such as [`ContextFlags::MAP_HOST`], which is always in effect.
     #[doc(alias = "cuDevicePrimaryCtxSetFlags")]
     pub fn set_primary_flags(&self, flags: ContextFlags) -> Result<()> {
         // SAFETY: the call takes no pointer, and the driver checks the flags.
@@ -79,19 +80,20 @@ impl Device {
         result.map_err(|error| error.about(format!("{flags:?}")))
     }
 
-    /// Destroys the primary context and everything in it, and leaves the number of retentions unchanged.
+    /// Destroys the primary context and everything in it, and leaves the number of retentions
+    /// unchanged.
     ///
-    /// A sticky error remains. Memory of a pool belongs to the device and not to the context: it lives until it is
-    /// freed.
+    /// A sticky error remains. Memory of a pool belongs to the device and not to the context: it
+    /// lives until it is freed.
     ///
     /// CUDA: `cuDevicePrimaryCtxReset_v2`.
     ///
     /// # Safety
     ///
-    /// - No code of this process uses any object of the primary context afterwards: contexts, streams, events, memory
-    ///   or modules, on any thread.
-    /// - This includes dropping: every handle of this crate created from the primary context has been dropped or
-    ///   forgotten.
+    /// - No code of this process uses any object of the primary context afterwards: contexts,
+    ///   streams, events, memory or modules, on any thread.
+    /// - This includes dropping: every handle of this crate created from the primary context has
+    ///   been dropped or forgotten.
     ///
     /// # Errors
     ///

@@ -15,8 +15,8 @@ use crate::{Device, Driver, Result};
 /// A context handle, with the ownership that comes with it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum RawContext {
-    /// One retention of a primary context, obtained from `cuDevicePrimaryCtxRetain`, to be released with
-    /// `cuDevicePrimaryCtxRelease`.
+    /// One retention of a primary context, obtained from `cuDevicePrimaryCtxRetain`, to be released
+    /// with `cuDevicePrimaryCtxRelease`.
     Primary(CUcontext),
     /// A context created by `cuCtxCreate`, to be destroyed with `cuCtxDestroy`.
     Created(CUcontext),
@@ -35,7 +35,8 @@ impl Context {
     ///
     /// - The handle refers to a live context of `driver`, of the given kind.
     /// - Unless it is borrowed, no other code releases or destroys it.
-    /// - If it is borrowed, it stays live for as long as the result, or any object created from it, exists.
+    /// - If it is borrowed, it stays live for as long as the result, or any object created from it,
+    ///   exists.
     ///
     /// # Errors
     ///
@@ -54,8 +55,8 @@ impl Context {
         Ok(Self::new(context, &device, owned))
     }
 
-    /// Borrows a context that `owner` keeps alive. `owner` is dropped after the last clone of the result and the last
-    /// object created from it.
+    /// Borrows a context that `owner` keeps alive. `owner` is dropped after the last clone of the
+    /// result and the last object created from it.
     ///
     /// CUDA: `cuCtxGetDevice`.
     ///
@@ -81,7 +82,8 @@ impl Context {
         ))
     }
 
-    /// Transfers ownership of the context to the caller. The owner of a borrowed context is dropped.
+    /// Transfers ownership of the context to the caller. The owner of a borrowed context is
+    /// dropped.
     ///
     /// # Errors
     ///

@@ -1,7 +1,8 @@
 //! The calling thread's context stack.
 //!
-//! Curium itself does not depend on the current context. These operations serve calls to other libraries, which use the
-//! context on top of the calling thread's stack. No other operation changes that stack.
+//! Curium itself does not depend on the current context. These operations serve calls to other
+//! libraries, which use the context on top of the calling thread's stack. No other operation
+//! changes that stack.
 
 use curium_sys::CUcontext;
 
@@ -14,8 +15,8 @@ use crate::{Driver, Result};
 impl Context {
     /// Makes this context current on the calling thread, replacing the one on top of its stack.
     ///
-    /// The context stays on the stack after this value is dropped; calls that need a current context then fail.
-    /// [`Context::scoped`] restores the stack by itself.
+    /// The context stays on the stack after this value is dropped; calls that need a current
+    /// context then fail. [`Context::scoped`] restores the stack by itself.
     ///
     /// CUDA: `cuCtxSetCurrent`.
     ///
@@ -59,8 +60,8 @@ impl Context {
         unsafe { call!(self.driver(), cuCtxPushCurrent_v2(self.as_raw())) }
     }
 
-    /// Pops the context on top of the calling thread's stack and returns its handle. The context need not have been
-    /// pushed by Curium.
+    /// Pops the context on top of the calling thread's stack and returns its handle. The context
+    /// need not have been pushed by Curium.
     ///
     /// CUDA: `cuCtxPopCurrent_v2`.
     ///
@@ -125,15 +126,16 @@ impl Context {
         )))
     }
 
-    /// Runs `operation` with this context current on the calling thread, and pops it when `operation` returns or
-    /// panics.
+    /// Runs `operation` with this context current on the calling thread, and pops it when
+    /// `operation` returns or panics.
     ///
-    /// A context that `operation` sets with `cuCtxSetCurrent`, as the runtime API does, is popped too. `operation` must
-    /// pop what it pushes.
+    /// A context that `operation` sets with `cuCtxSetCurrent`, as the runtime API does, is popped
+    /// too. `operation` must pop what it pushes.
     ///
     /// CUDA: `cuCtxPushCurrent_v2`, then `cuCtxPopCurrent_v2`.
     ///
-    /// If `operation` returns a `Result`, use `?` twice: once for the push and once for the operation.
+    /// If `operation` returns a `Result`, use `?` twice: once for the push and once for the
+    /// operation.
     ///
     /// ```
     /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;

@@ -39,7 +39,8 @@ pub enum AtomicOperation {
 }
 
 bitflags! {
-    /// The forms in which an atomic operation is supported across a link; empty if it is unsupported.
+    /// The forms in which an atomic operation is supported across a link; empty if it is
+    /// unsupported.
     #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
     pub struct AtomicForms: u32 {
         /// Signed operands.
@@ -84,7 +85,8 @@ impl AtomicOperation {
 }
 
 impl Device {
-    /// Returns, for each of `operations`, the forms in which this device supports it on host memory.
+    /// Returns, for each of `operations`, the forms in which this device supports it on host
+    /// memory.
     ///
     /// Requires CUDA 13.0. CUDA: `cuDeviceGetHostAtomicCapabilities`.
     ///
@@ -110,16 +112,18 @@ impl Device {
             .collect())
     }
 
-    /// Returns, for each of `operations`, the forms in which this device supports it on memory of `peer`.
+    /// Returns, for each of `operations`, the forms in which this device supports it on memory of
+    /// `peer`.
     ///
-    /// Driver 580 returns no form even where [`PeerLink::all_atomics`](crate::PeerLink::all_atomics) is `true`.
+    /// Driver 580 returns no form even where
+    /// [`PeerLink::all_atomics`](crate::PeerLink::all_atomics) is `true`.
     ///
     /// Requires CUDA 13.0. CUDA: `cuDeviceGetP2PAtomicCapabilities`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_DEVICE` if `peer` is the same device; an argument error if `operations` is empty or the
-    /// devices belong to different drivers.
+    /// `CUDA_ERROR_INVALID_DEVICE` if `peer` is the same device; an argument error if `operations`
+    /// is empty or the devices belong to different drivers.
     #[doc(alias = "cuDeviceGetP2PAtomicCapabilities")]
     pub fn peer_atomics(
         &self,

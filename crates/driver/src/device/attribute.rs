@@ -13,10 +13,12 @@ pub use self::value::{
     RdmaFlushOptions, RdmaWritesOrdering,
 };
 
-/// A device attribute whose value is a `T`: the argument of [`Device::attribute`](crate::Device::attribute).
+/// A device attribute whose value is a `T`: the argument of
+/// [`Device::attribute`](crate::Device::attribute).
 ///
-/// The attributes are constants of this type, named as in CUDA without the prefix `CU_DEVICE_ATTRIBUTE_`. Query an
-/// attribute that this version of Curium does not define by its [`CUdevice_attribute`].
+/// The attributes are constants of this type, named as in CUDA without the prefix
+/// `CU_DEVICE_ATTRIBUTE_`. Query an attribute that this version of Curium does not define by its
+/// [`CUdevice_attribute`].
 ///
 /// ```no_run
 /// use curium_driver::{Device, DeviceAttribute};

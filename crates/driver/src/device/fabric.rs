@@ -32,7 +32,8 @@ pub enum CliqueKind {
 }
 
 impl Device {
-    /// Returns the UUID of the fabric cluster that this device belongs to, equal for all of its members.
+    /// Returns the UUID of the fabric cluster that this device belongs to, equal for all of its
+    /// members.
     ///
     /// Requires CUDA 13.4. CUDA: `cuDeviceGetFabricClusterUuid`.
     ///
@@ -63,7 +64,8 @@ impl Device {
     pub fn cliques(&self) -> Result<Vec<Clique>> {
         let mut cliques = vec![CUcliqueInfo::default(); self.clique_count()?];
         let mut count = cliques.len();
-        // SAFETY: `cliques` has room for `count` entries, and `count` is valid for reads and writes.
+        // SAFETY: `cliques` has room for `count` entries, and `count` is valid for reads and
+        // writes.
         unsafe {
             call!(
                 self.driver(),

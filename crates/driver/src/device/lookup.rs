@@ -28,15 +28,16 @@ impl Driver {
             .collect()
     }
 
-    /// Returns the device with this PCI bus identifier: `domain:bus:device.function`, `domain:bus:device` or
-    /// `bus:device.function`, in hexadecimal.
+    /// Returns the device with this PCI bus identifier: `domain:bus:device.function`,
+    /// `domain:bus:device` or `bus:device.function`, in hexadecimal.
     ///
     /// CUDA: `cuDeviceGetByPCIBusId`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_DEVICE` if no visible device has this identifier, `CUDA_ERROR_INVALID_VALUE` if the
-    /// identifier is malformed, an argument error if it contains a NUL.
+    /// `CUDA_ERROR_INVALID_DEVICE` if no visible device has this identifier,
+    /// `CUDA_ERROR_INVALID_VALUE` if the identifier is malformed, an argument error if it contains
+    /// a NUL.
     #[doc(alias = "cuDeviceGetByPCIBusId")]
     #[doc(alias = "cudaDeviceGetByPCIBusId")]
     pub fn device_by_pci_bus_id(&self, id: &str) -> Result<Device> {

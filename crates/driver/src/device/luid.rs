@@ -16,7 +16,8 @@ pub struct Luid {
 }
 
 impl Device {
-    /// Returns the locally unique identifier (LUID) of this device, which graphics APIs on Windows use.
+    /// Returns the locally unique identifier (LUID) of this device, which graphics APIs on Windows
+    /// use.
     ///
     /// CUDA: `cuDeviceGetLuid`.
     ///
@@ -27,7 +28,8 @@ impl Device {
     pub fn luid(&self) -> Result<Luid> {
         let mut bytes = [0_u8; 8];
         let mut node_mask = 0;
-        // SAFETY: `bytes` has room for the eight bytes of a LUID, and `node_mask` is valid for writes.
+        // SAFETY: `bytes` has room for the eight bytes of a LUID, and `node_mask` is valid for
+        // writes.
         unsafe {
             call!(
                 self.driver(),

@@ -42,11 +42,11 @@ pub struct NotificationListener {
 static CALLBACKS: Callbacks<dyn Fn(Notification) + Send + Sync> = Callbacks::new();
 
 impl Device {
-    /// Registers a callback for notifications from this device. It runs on a driver thread until the listener is
-    /// dropped.
+    /// Registers a callback for notifications from this device. It runs on a driver thread until
+    /// the listener is dropped.
     ///
-    /// The closure should return soon. It must not create or drop a listener, which the driver would refuse. Its panics
-    /// are caught.
+    /// The closure should return soon. It must not create or drop a listener, which the driver
+    /// would refuse. Its panics are caught.
     ///
     /// Requires CUDA 12.4. CUDA: `cuDeviceRegisterAsyncNotification`.
     ///
@@ -61,7 +61,8 @@ impl Device {
         let number = CALLBACKS.add(Arc::new(callback));
         let data = number.as_data();
         let mut raw = ptr::null_mut();
-        // SAFETY: `raw` is valid for writes; `notified` accepts any number and may be called at any time.
+        // SAFETY: `raw` is valid for writes; `notified` accepts any number and may be called at any
+        // time.
         unsafe {
             call!(self.driver(), cuDeviceRegisterAsyncNotification(self.as_raw(), Some(notified), data, &raw mut raw) creates raw)
         }
@@ -75,8 +76,8 @@ impl Device {
 }
 
 impl NotificationListener {
-    /// Unregisters the callback and returns any error, instead of only reporting it as [`Drop`] does. In either case
-    /// the closure is not called any more; a call in progress continues.
+    /// Unregisters the callback and returns any error, instead of only reporting it as [`Drop`]
+    /// does. In either case the closure is not called any more; a call in progress continues.
     ///
     /// CUDA: `cuDeviceUnregisterAsyncNotification`.
     ///
@@ -93,7 +94,8 @@ impl NotificationListener {
         CALLBACKS.forget(self.number);
         let device = self.device.as_raw();
         let raw = self.raw.raw();
-        // SAFETY: `raw` refers to a registered callback of this device, and is not used again once it is unregistered.
+        // SAFETY: `raw` refers to a registered callback of this device, and is not used again once
+        // it is unregistered.
         unsafe {
             call!(
                 self.device.driver(),

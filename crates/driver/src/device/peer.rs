@@ -7,7 +7,8 @@ use crate::{Device, Result};
 
 /// The properties of a device's access to the memory of a peer device.
 ///
-/// Access must be enabled before it is used: [`Context::enable_peer_access`](crate::Context::enable_peer_access).
+/// Access must be enabled before it is used:
+/// [`Context::enable_peer_access`](crate::Context::enable_peer_access).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct PeerLink {
@@ -17,16 +18,16 @@ pub struct PeerLink {
     pub performance_rank: u32,
     /// `true` if all atomic operations are supported across the link.
     pub all_atomics: bool,
-    /// `true` if only some atomic operations are supported. [`Device::peer_atomics`] returns them. Always `false`
-    /// before CUDA 13.0.
+    /// `true` if only some atomic operations are supported. [`Device::peer_atomics`] returns them.
+    /// Always `false` before CUDA 13.0.
     pub some_atomics: bool,
     /// `true` if arrays of the peer can be accessed.
     pub arrays: bool,
 }
 
 impl Device {
-    /// Returns `true` if kernels on this device can access memory of `peer` once access is enabled. A device is not its
-    /// own peer.
+    /// Returns `true` if kernels on this device can access memory of `peer` once access is enabled.
+    /// A device is not its own peer.
     ///
     /// CUDA: `cuDeviceCanAccessPeer`.
     ///
@@ -49,15 +50,16 @@ impl Device {
         Ok(answer != 0)
     }
 
-    /// Returns an attribute of the link to `peer` as a raw value. [`Device::peer_link`] returns all of them with their
-    /// types.
+    /// Returns an attribute of the link to `peer` as a raw value. [`Device::peer_link`] returns all
+    /// of them with their types.
     ///
     /// CUDA: `cuDeviceGetP2PAttribute`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_DEVICE` if `peer` is the same device, `CUDA_ERROR_INVALID_VALUE` for an attribute that the
-    /// driver does not support, an argument error if the devices belong to different drivers.
+    /// `CUDA_ERROR_INVALID_DEVICE` if `peer` is the same device, `CUDA_ERROR_INVALID_VALUE` for an
+    /// attribute that the driver does not support, an argument error if the devices belong to
+    /// different drivers.
     #[doc(alias = "cuDeviceGetP2PAttribute")]
     #[doc(alias = "cudaDeviceGetP2PAttribute")]
     pub fn peer_attribute(&self, peer: &Self, attribute: CUdevice_P2PAttribute) -> Result<i32> {
@@ -92,8 +94,8 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_DEVICE` if `peer` is the same device, an argument error if the devices belong to different
-    /// drivers.
+    /// `CUDA_ERROR_INVALID_DEVICE` if `peer` is the same device, an argument error if the devices
+    /// belong to different drivers.
     pub fn peer_link(&self, peer: &Self) -> Result<PeerLink> {
         use CUdevice_P2PAttribute as P2P;
         Ok(PeerLink {

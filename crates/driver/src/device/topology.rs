@@ -8,7 +8,8 @@ use crate::{Device, DeviceAttribute, Driver, PeerLink, Result};
 
 /// A snapshot of the links between all visible devices.
 ///
-/// `Display` writes a table with a row for each accessing device and a column for each accessed device.
+/// `Display` writes a table with a row for each accessing device and a column for each accessed
+/// device.
 #[derive(Clone, Debug)]
 pub struct Topology {
     devices: Vec<TopologyDevice>,
@@ -59,8 +60,8 @@ impl Topology {
         &self.devices
     }
 
-    /// Returns the access of the device with ordinal `from` to the memory of the device with ordinal `to`; `None` if
-    /// they are equal or do not exist.
+    /// Returns the access of the device with ordinal `from` to the memory of the device with
+    /// ordinal `to`; `None` if they are equal or do not exist.
     #[must_use]
     pub fn link(&self, from: usize, to: usize) -> Option<&PeerLink> {
         let count = self.devices.len();

@@ -15,9 +15,9 @@ use crate::{Context, Device, Error, Result, Stream};
 
 /// A set of multiprocessors of a device.
 ///
-/// Splitting consumes a set and returns disjoint sets, and a [green context](Device::green_context) consumes the sets
-/// that it uses. Green contexts made from the same set therefore share no multiprocessor. A set obtained from the
-/// device again overlaps all others.
+/// Splitting consumes a set and returns disjoint sets, and a [green context](Device::green_context)
+/// consumes the sets that it uses. Green contexts made from the same set therefore share no
+/// multiprocessor. A set obtained from the device again overlaps all others.
 pub struct Multiprocessors {
     description: Description,
     device: Device,
@@ -37,13 +37,17 @@ pub struct Partitioning {
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Partition {
-    /// The number of multiprocessors, a multiple of 2 and of `coscheduled`. 0 selects as many as are available.
+    /// The number of multiprocessors, a multiple of 2 and of `coscheduled`. 0 selects as many as
+    /// are available.
     pub count: u32,
-    /// The number of multiprocessors that must be able to run one cluster together. 0 selects the device's default.
+    /// The number of multiprocessors that must be able to run one cluster together. 0 selects the
+    /// device's default.
     pub coscheduled: u32,
-    /// The preferred number of multiprocessors that can run one cluster together. 0 selects `coscheduled`.
+    /// The preferred number of multiprocessors that can run one cluster together. 0 selects
+    /// `coscheduled`.
     pub preferred_coscheduled: u32,
-    /// `true` if multiprocessors that do not meet the co-scheduling requirement may fill up the set.
+    /// `true` if multiprocessors that do not meet the co-scheduling requirement may fill up the
+    /// set.
     pub backfill: bool,
     /// The locality domain that contains the multiprocessors.
     pub locality: Option<u32>,
@@ -85,7 +89,8 @@ impl Device {
 }
 
 impl Context {
-    /// Returns the multiprocessors that this context uses: all of the device's, unless it is a green context.
+    /// Returns the multiprocessors that this context uses: all of the device's, unless it is a
+    /// green context.
     ///
     /// Requires CUDA 12.4. CUDA: `cuCtxGetDevResource`, `cuGreenCtxGetDevResource`.
     ///
@@ -127,15 +132,16 @@ impl Multiprocessors {
         self.sm().smCount
     }
 
-    /// Returns the minimum size of a set split from this one; 0 if this set was itself split off and is not in a
-    /// context yet, and before CUDA 13.0.
+    /// Returns the minimum size of a set split from this one; 0 if this set was itself split off
+    /// and is not in a context yet, and before CUDA 13.0.
     #[must_use]
     pub fn min_part(&self) -> u32 {
         self.sm().minSmPartitionSize
     }
 
-    /// Returns the granularity of set sizes, which is also the number of multiprocessors guaranteed to run one cluster
-    /// together; 0 if this set was itself split off and is not in a context yet, and before CUDA 13.0.
+    /// Returns the granularity of set sizes, which is also the number of multiprocessors guaranteed
+    /// to run one cluster together; 0 if this set was itself split off and is not in a context yet,
+    /// and before CUDA 13.0.
     #[must_use]
     pub fn alignment(&self) -> u32 {
         self.sm().smCoscheduledAlignment
@@ -151,7 +157,8 @@ impl Multiprocessors {
         (self.description, self.device)
     }
 
-    /// Returns the number of sets of at least `at_least` multiprocessors that this set can be split into.
+    /// Returns the number of sets of at least `at_least` multiprocessors that this set can be split
+    /// into.
     ///
     /// Requires CUDA 12.4. CUDA: `cuDevSmResourceSplitByCount`, in its query form.
     ///
@@ -162,7 +169,8 @@ impl Multiprocessors {
         let mut parts = 0;
         let input = self.description.raw();
         let flags = flags.bits();
-        // SAFETY: without an output array the call only counts the sets, and `parts` and `input` outlive it.
+        // SAFETY: without an output array the call only counts the sets, and `parts` and `input`
+        // outlive it.
         unsafe {
             call!(
                 self.device.driver(),
@@ -180,18 +188,20 @@ impl Multiprocessors {
         Ok(parts)
     }
 
-    /// Splits this set into up to `parts` sets of equal size, with at least `at_least` multiprocessors each. The size
-    /// is rounded up to the device's granularity, and fewer sets are returned if not all fit.
+    /// Splits this set into up to `parts` sets of equal size, with at least `at_least`
+    /// multiprocessors each. The size is rounded up to the device's granularity, and fewer sets are
+    /// returned if not all fit.
     ///
-    /// A set cannot be split again before it is in a context. On error, this set is dropped; query it from the device
-    /// again.
+    /// A set cannot be split again before it is in a context. On error, this set is dropped; query
+    /// it from the device again.
     ///
     /// Requires CUDA 12.4. CUDA: `cuDevSmResourceSplitByCount`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION` if not even one set fits or this set was itself split off,
-    /// `CUDA_ERROR_INVALID_VALUE` for mutually exclusive flags, an argument error if `parts` is 0.
+    /// `CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION` if not even one set fits or this set was itself
+    /// split off, `CUDA_ERROR_INVALID_VALUE` for mutually exclusive flags, an argument error if
+    /// `parts` is 0.
     #[doc(alias = "cuDevSmResourceSplitByCount")]
     pub fn split(self, parts: u32, at_least: u32, flags: SplitFlags) -> Result<Partitioning> {
         if parts == 0 {
@@ -230,8 +240,8 @@ impl Multiprocessors {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION` if a requirement cannot be met, an argument error if `parts` is
-    /// empty.
+    /// `CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION` if a requirement cannot be met, an argument
+    /// error if `parts` is empty.
     #[doc(alias = "cuDevSmResourceSplit")]
     pub fn split_into(self, parts: &[Partition]) -> Result<Partitioning> {
         let Some(count) = u32::try_from(parts.len()).ok().filter(|count| *count > 0) else {
@@ -244,7 +254,8 @@ impl Multiprocessors {
         let mut raw = vec![CUdevResource::default(); parts.len()];
         let mut remainder = CUdevResource::default();
         let input = self.description.raw();
-        // SAFETY: `raw` and `requirements` have `count` entries each, and all pointers and `input` outlive the call.
+        // SAFETY: `raw` and `requirements` have `count` entries each, and all pointers and `input`
+        // outlive the call.
         unsafe {
             call!(
                 self.device.driver(),
@@ -262,7 +273,8 @@ impl Multiprocessors {
         Ok(self.partitioning(raw, remainder))
     }
 
-    /// Converts the result of a split. Without a remainder, the driver does not write one, or writes an empty one.
+    /// Converts the result of a split. Without a remainder, the driver does not write one, or
+    /// writes an empty one.
     fn partitioning(self, parts: Vec<CUdevResource>, remainder: CUdevResource) -> Partitioning {
         let parts = parts
             .into_iter()
@@ -283,8 +295,8 @@ impl Multiprocessors {
     }
 
     fn sm(&self) -> CUdevSmResource {
-        // SAFETY: the driver returned every description of this type for an SM resource, whose fields are plain
-        // integers.
+        // SAFETY: the driver returned every description of this type for an SM resource, whose
+        // fields are plain integers.
         unsafe { self.description.0.__bindgen_anon_1.sm }
     }
 
@@ -295,7 +307,8 @@ impl Multiprocessors {
 }
 
 impl Partition {
-    /// Creates the requirements of a set of `count` multiprocessors; 0 selects as many as are available.
+    /// Creates the requirements of a set of `count` multiprocessors; 0 selects as many as are
+    /// available.
     #[must_use]
     pub const fn new(count: u32) -> Self {
         Self {
@@ -329,8 +342,9 @@ impl Partition {
         self
     }
 
-    /// Sets the locality domain. [`LOCALITY_DOMAIN_COUNT`](crate::DeviceAttribute::LOCALITY_DOMAIN_COUNT) is the number
-    /// of domains.
+    /// Sets the locality domain.
+    /// [`LOCALITY_DOMAIN_COUNT`](crate::DeviceAttribute::LOCALITY_DOMAIN_COUNT) is the number of
+    /// domains.
     #[must_use]
     pub const fn with_locality(mut self, domain: u32) -> Self {
         self.locality = Some(domain);

@@ -7,14 +7,16 @@ use curium_sys::{CUdevResourceType, CUdevWorkqueueConfigResource, CUdevWorkqueue
 use super::Description;
 use crate::{Context, Device, Result};
 
-/// A work queue configuration: the expected number of concurrent streams, and how queues are shared.
+/// A work queue configuration: the expected number of concurrent streams, and how queues are
+/// shared.
 #[derive(Clone)]
 pub struct WorkQueueConfig {
     description: Description,
     device: Device,
 }
 
-/// The work queues of a context, which another context can be made to use too. Keeps their context alive.
+/// The work queues of a context, which another context can be made to use too. Keeps their context
+/// alive.
 #[derive(Clone)]
 pub struct WorkQueue {
     description: Description,
@@ -36,7 +38,8 @@ pub enum WorkQueueScope {
 impl Device {
     /// Returns the default work queue configuration of contexts on this device.
     ///
-    /// Requires CUDA 13.1; drivers before return `CUDA_ERROR_INVALID_RESOURCE_TYPE`. CUDA: `cuDeviceGetDevResource`.
+    /// Requires CUDA 13.1; drivers before return `CUDA_ERROR_INVALID_RESOURCE_TYPE`. CUDA:
+    /// `cuDeviceGetDevResource`.
     ///
     /// # Errors
     ///
@@ -53,8 +56,8 @@ impl Device {
 impl Context {
     /// Returns the work queue configuration of this context.
     ///
-    /// Requires CUDA 13.1; drivers before return `CUDA_ERROR_INVALID_RESOURCE_TYPE`. CUDA: `cuCtxGetDevResource`,
-    /// `cuGreenCtxGetDevResource`.
+    /// Requires CUDA 13.1; drivers before return `CUDA_ERROR_INVALID_RESOURCE_TYPE`. CUDA:
+    /// `cuCtxGetDevResource`, `cuGreenCtxGetDevResource`.
     ///
     /// # Errors
     ///
@@ -69,8 +72,8 @@ impl Context {
 
     /// Returns the work queues of this context, for use by another context too.
     ///
-    /// Requires CUDA 13.1; drivers before return `CUDA_ERROR_INVALID_RESOURCE_TYPE`. CUDA: `cuCtxGetDevResource`,
-    /// `cuGreenCtxGetDevResource`.
+    /// Requires CUDA 13.1; drivers before return `CUDA_ERROR_INVALID_RESOURCE_TYPE`. CUDA:
+    /// `cuCtxGetDevResource`, `cuGreenCtxGetDevResource`.
     ///
     /// # Errors
     ///
@@ -128,7 +131,8 @@ impl WorkQueueConfig {
     }
 
     fn config(&self) -> CUdevWorkqueueConfigResource {
-        // SAFETY: the driver returned the description for a resource of this type, whose fields are plain integers.
+        // SAFETY: the driver returned the description for a resource of this type, whose fields are
+        // plain integers.
         unsafe { self.description.0.__bindgen_anon_1.wqConfig }
     }
 

@@ -5,16 +5,17 @@ use std::sync::OnceLock;
 use crate::disk_cache::{CacheKey, DiskCache};
 use crate::{Context, Image, ImageKind, JitOptions, Linker, Result, emit_event};
 
-/// The file in which Linux reports the driver release. Releases for the same CUDA version have different compilers.
+/// The file in which Linux reports the driver release. Releases for the same CUDA version have
+/// different compilers.
 const RELEASE: &str = "/sys/module/nvidia/version";
 
 impl Image<'static> {
-    /// Returns the machine code of a PTX text for the device of `context`, from `cache` if present; otherwise compiles
-    /// and caches it.
+    /// Returns the machine code of a PTX text for the device of `context`, from `cache` if present;
+    /// otherwise compiles and caches it.
     ///
-    /// Code is found if the text, the options, the architecture and the driver are the same. A failure of the cache is
-    /// reported to `tracing`, and the code is compiled. Options that borrow from the program, such as
-    /// [`JitOptions::symbols`], disable caching.
+    /// Code is found if the text, the options, the architecture and the driver are the same. A
+    /// failure of the cache is reported to `tracing`, and the code is compiled. Options that borrow
+    /// from the program, such as [`JitOptions::symbols`], disable caching.
     ///
     /// CUDA: `cuLinkCreate_v2`, `cuLinkAddData_v2`, `cuLinkComplete`, if the code is not cached.
     ///
@@ -42,8 +43,8 @@ impl Image<'static> {
     }
 }
 
-/// Calls `load` with the machine code of `ptx`, from `cache` if present. Cached code that `load` rejects is removed and
-/// compiled again.
+/// Calls `load` with the machine code of `ptx`, from `cache` if present. Cached code that `load`
+/// rejects is removed and compiled again.
 ///
 /// # Errors
 ///
@@ -70,7 +71,8 @@ pub(crate) fn load_cached<T>(
     }
 }
 
-/// Returns the code under `key`, compiling and caching it if it is missing, and `true` if it was cached.
+/// Returns the code under `key`, compiling and caching it if it is missing, and `true` if it was
+/// cached.
 fn find_or_compile(
     cache: &DiskCache,
     key: &CacheKey,
@@ -93,8 +95,8 @@ fn report(result: Result<()>) {
     }
 }
 
-/// Returns a key of everything that determines the compiled code of `ptx`. It contains the device's architecture even
-/// if the options name another.
+/// Returns a key of everything that determines the compiled code of `ptx`. It contains the device's
+/// architecture even if the options name another.
 fn key(context: &Context, ptx: &Image<'_>, options: &JitOptions<'_>) -> Result<CacheKey> {
     static DRIVER: OnceLock<String> = OnceLock::new();
     let release = DRIVER.get_or_init(|| std::fs::read_to_string(RELEASE).unwrap_or_default());
@@ -126,8 +128,8 @@ fn find(cache: &DiskCache, key: &CacheKey) -> Option<Image<'static>> {
             return None;
         }
     };
-    // SAFETY: only `find_or_compile` stores entries under such keys, and it stores output of the driver's linker; the
-    // cache returns it unmodified.
+    // SAFETY: only `find_or_compile` stores entries under such keys, and it stores output of the
+    // driver's linker; the cache returns it unmodified.
     match unsafe { Image::from_bytes(&bytes) } {
         Ok(image) if image.kind() == ImageKind::Cubin => Some(image.into_owned()),
         _ => None,

@@ -52,8 +52,9 @@ pub(super) fn decode<'a>(entry: &'a [u8], key: &[u8]) -> Result<&'a [u8], Fault>
     }
 }
 
-/// Computes a checksum that detects damage by a disk or a crash. Words are mixed by multiplication and rotation; the last word of each
-/// part is padded with zeros, and the length of the part follows.
+/// Computes a checksum that detects damage by a disk or a crash. Words are mixed by multiplication
+/// and rotation; the last word of each part is padded with zeros, and the length of the part
+/// follows.
 pub(super) fn checksum(parts: &[&[u8]]) -> u64 {
     const PRIME: u64 = 0x9e37_79b9_7f4a_7c15;
     let mut sum = PRIME;

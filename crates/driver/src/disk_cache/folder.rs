@@ -65,8 +65,8 @@ pub(super) fn create_private(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// Reads a file after checking that only this user can have written it, since the directory may have been replaced
-/// after it was opened; `None` if it does not exist.
+/// Reads a file after checking that only this user can have written it, since the directory may
+/// have been replaced after it was opened; `None` if it does not exist.
 pub(super) fn read_private(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let mut file = match File::open(path) {
         Ok(file) => file,

@@ -2,10 +2,11 @@
 
 use super::entry::checksum;
 
-/// The key of an entry in a [`DiskCache`](super::DiskCache): everything that determines its contents.
+/// The key of an entry in a [`DiskCache`](super::DiskCache): everything that determines its
+/// contents.
 ///
-/// Two keys are equal if they have the same kind and the same parts in the same order. The bytes of a part are
-/// arbitrary.
+/// Two keys are equal if they have the same kind and the same parts in the same order. The bytes of
+/// a part are arbitrary.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct CacheKey {
     bytes: Vec<u8>,
@@ -18,12 +19,13 @@ impl CacheKey {
         Self { bytes: Vec::new() }.with("kind", kind.as_bytes())
     }
 
-    /// Creates a key for entries that are loaded as code without further checks. No key created with [`CacheKey::new`]
-    /// equals it.
+    /// Creates a key for entries that are loaded as code without further checks. No key created
+    /// with [`CacheKey::new`] equals it.
     ///
     /// # Safety
     ///
-    /// - Only unmodified output of a compiler or linker is stored under the key, or under keys derived from it.
+    /// - Only unmodified output of a compiler or linker is stored under the key, or under keys
+    ///   derived from it.
     #[must_use]
     pub unsafe fn for_code(kind: &str) -> Self {
         Self { bytes: Vec::new() }.with("code", kind.as_bytes())

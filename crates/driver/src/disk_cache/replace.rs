@@ -4,15 +4,16 @@ use std::path::Path;
 use std::time::Duration;
 use std::{fs, io, thread};
 
-/// The number of attempts while another process has the entry open, and the pause between two of them.
+/// The number of attempts while another process has the entry open, and the pause between two of
+/// them.
 const ATTEMPTS: u32 = 250;
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// Renames the file at `from`, which holds `bytes`, to `to`.
 ///
-/// A rename replaces an open file on Unix, and since Windows 10 on NTFS. Other file systems of Windows (FAT, network
-/// drives) refuse it while another process has the entry open. The rename is then repeated, unless the entry already
-/// holds the same bytes.
+/// A rename replaces an open file on Unix, and since Windows 10 on NTFS. Other file systems of
+/// Windows (FAT, network drives) refuse it while another process has the entry open. The rename is
+/// then repeated, unless the entry already holds the same bytes.
 pub(super) fn replace(from: &Path, to: &Path, bytes: &[u8]) -> io::Result<()> {
     match repeat(
         || fs::rename(from, to),
@@ -25,8 +26,8 @@ pub(super) fn replace(from: &Path, to: &Path, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Repeats `rename` while it is refused because the entry is open. Returns `false` if the entry turned out to hold the
-/// `same` bytes.
+/// Repeats `rename` while it is refused because the entry is open. Returns `false` if the entry
+/// turned out to hold the `same` bytes.
 fn repeat(
     mut rename: impl FnMut() -> io::Result<()>,
     same: impl Fn() -> bool,
@@ -66,7 +67,8 @@ mod tests {
         RefusesOpenFiles,
     }
 
-    /// Returns the outcome of renames of which the first `refusals` are refused, and the number of renames.
+    /// Returns the outcome of renames of which the first `refusals` are refused, and the number of
+    /// renames.
     fn outcome(refusals: u32, entry: Entry, system: System) -> (Result<bool, Option<i32>>, u32) {
         let mut renames = 0;
         let rename = || {

@@ -6,8 +6,8 @@ use super::Event;
 use crate::{Context, Error};
 
 impl Event {
-    /// Adds the operands to the error of measuring the time from `start` to this event, and their contexts if they
-    /// differ.
+    /// Adds the operands to the error of measuring the time from `start` to this event, and their
+    /// contexts if they differ.
     #[cold]
     pub(super) fn explain_elapsed(&self, error: Error, start: &Self) -> Error {
         let error = error.about(format!("from {start:?} to {self:?}"));

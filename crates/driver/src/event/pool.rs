@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::context::handle_pool::{HandlePool, Poolable, PooledHandle, sealed};
 use crate::{Context, Event, EventFlags, Result};
 
-/// A pool of reusable events of one context, so that hot paths neither create nor destroy events. Clones are cheap and
-/// refer to the same pool, which keeps up to 64 idle events by default.
+/// A pool of reusable events of one context, so that hot paths neither create nor destroy events.
+/// Clones are cheap and refer to the same pool, which keeps up to 64 idle events by default.
 ///
 /// ```no_run
 /// # fn example(stream: &curium_driver::Stream) -> Result<(), curium_driver::Error> {

@@ -12,8 +12,8 @@ impl Event {
         self.shared.scope.load(Ordering::Acquire)
     }
 
-    /// Calls `record`, which records the event in the capture `scope`, and stores the capture. `operation` is named in
-    /// errors.
+    /// Calls `record`, which records the event in the capture `scope`, and stores the capture.
+    /// `operation` is named in errors.
     #[inline]
     pub(crate) fn record_in(
         &self,
@@ -27,9 +27,9 @@ impl Event {
         self.record_with_captures(operation, scope, record)
     }
 
-    /// Records an event that is, or was, in a capture. The stored scope names the capture for as long as the event may
-    /// be in it: other threads and call observers may wait for the event in the meantime, and such a wait adds the
-    /// waiting stream to the capture.
+    /// Records an event that is, or was, in a capture. The stored scope names the capture for as
+    /// long as the event may be in it: other threads and call observers may wait for the event in
+    /// the meantime, and such a wait adds the waiting stream to the capture.
     #[cold]
     fn record_with_captures(
         &self,

@@ -23,27 +23,29 @@ use crate::call;
 use crate::hazard::{CaptureLog, Ordering, Scope, check_not_ordering, wait};
 use crate::{Context, Error, Result, Stream};
 
-/// A stream in capture mode, passed to the closure of [`Graph::capture`] or [`Graph::capture_into`].
+/// A stream in capture mode, passed to the closure of [`Graph::capture`] or
+/// [`Graph::capture_into`].
 ///
-/// It derefs to [`Stream`]. An operation that would invalidate the capture is an argument error before the driver is
-/// called: synchronizing or querying the stream, waiting for events that were not recorded in the capture, and
-/// launching a graph.
+/// It derefs to [`Stream`]. An operation that would invalidate the capture is an argument error
+/// before the driver is called: synchronizing or querying the stream, waiting for events that were
+/// not recorded in the capture, and launching a graph.
 ///
-/// Host memory that the graph cannot keep alive is refused too: a pinned buffer that is returned on completion, and a
-/// slice as the destination of a copy. A mapped or unified buffer is leased like device memory. A slice that is the
-/// source of a copy is copied into the graph at capture time.
+/// Host memory that the graph cannot keep alive is refused too: a pinned buffer that is returned on
+/// completion, and a slice as the destination of a copy. A mapped or unified buffer is leased like
+/// device memory. A slice that is the source of a copy is copied into the graph at capture time.
 ///
 /// Clones of the stream that outlive the capture become ordinary streams.
 pub struct CaptureScope {
     root: Stream,
     scope: Arc<Scope>,
-    /// The existing graph that the work is added to, as a tree and a number; `None` for a new graph.
+    /// The existing graph that the work is added to, as a tree and a number; `None` for a new
+    /// graph.
     target: Option<(Arc<Tree>, u32)>,
     is_ended: bool,
 }
 
-/// The result of a capture: its graph, the objects that the graph uses, and the closures that the driver retains for
-/// it.
+/// The result of a capture: its graph, the objects that the graph uses, and the closures that the
+/// driver retains for it.
 pub(super) struct Captured {
     raw: CUgraph,
     pub(super) resources: ResourceSet,
@@ -54,29 +56,34 @@ pub(super) struct Captured {
 pub(super) const MODE: CUstreamCaptureMode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
 
 impl Graph {
-    /// Captures the work that `work` enqueues on the stream passed to it, and returns it as a graph. The work is not
-    /// executed.
+    /// Captures the work that `work` enqueues on the stream passed to it, and returns it as a
+    /// graph. The work is not executed.
     ///
-    /// The capture ends when `work` returns, fails or panics; in the latter two cases the captured work is discarded. A
-    /// capture uses a stream of its own. It does not affect other streams and threads, and they cannot invalidate it.
+    /// The capture ends when `work` returns, fails or panics; in the latter two cases the captured
+    /// work is discarded. A capture uses a stream of its own. It does not affect other streams and
+    /// threads, and they cannot invalidate it.
     ///
-    /// **Within the closure, its thread may enqueue work on the scope and its [forks](CaptureScope::fork) only.** Any
-    /// other work would run immediately and be missing from the graph. It is therefore an argument error before the
-    /// driver is called: copies, fills, launches, events and stream-ordered allocations on other streams, and host
-    /// synchronization. The error names what can be captured instead, such as `.on_mut(scope)` before `.fill(…)`.
-    /// Prepare what the work needs before the capture, or on another thread. Operations that enqueue nothing, such as
-    /// queries and the allocation of pinned memory, are allowed, and so are dropping and closing. Other threads,
-    /// including those that `work` starts, are not restricted. Closures may be nested; the innermost scope applies.
+    /// **Within the closure, its thread may enqueue work on the scope and its
+    /// [forks](CaptureScope::fork) only.** Any other work would run immediately and be missing from
+    /// the graph. It is therefore an argument error before the driver is called: copies, fills,
+    /// launches, events and stream-ordered allocations on other streams, and host synchronization.
+    /// The error names what can be captured instead, such as `.on_mut(scope)` before `.fill(…)`.
+    /// Prepare what the work needs before the capture, or on another thread. Operations that
+    /// enqueue nothing, such as queries and the allocation of pinned memory, are allowed, and so
+    /// are dropping and closing. Other threads, including those that `work` starts, are not
+    /// restricted. Closures may be nested; the innermost scope applies.
     ///
-    /// The error type of `work` is any type that implements `From<Error>`, so `?` works with your own errors. A closure
-    /// that ends in `Ok(())` names the type if the result of `capture` is used with `?`: `Ok::<_, Error>(())`, or as its
-    /// return type, `|scope| -> Result<(), MyError> { … }`.
+    /// The error type of `work` is any type that implements `From<Error>`, so `?` works with your
+    /// own errors. A closure that ends in `Ok(())` names the type if the result of `capture` is
+    /// used with `?`: `Ok::<_, Error>(())`, or as its return type,
+    /// `|scope| -> Result<(), MyError> { … }`.
     ///
-    /// The graph **leases** the buffers that the work uses: their memory lives until the owner and everything created
-    /// from the graph have been dropped. Each [launch](crate::GraphExec::launch) counts as an access to them, ordered
-    /// with other accesses by hazard tracking. Between launches the owner may use, move and drop them like any other
-    /// buffer. Kernels and events are kept alive as well. Memory allocated on the stream from the device's pool exists
-    /// only while the graph runs.
+    /// The graph **leases** the buffers that the work uses: their memory lives until the owner and
+    /// everything created from the graph have been dropped. Each [launch](crate::GraphExec::launch)
+    /// counts as an access to them, ordered with other accesses by hazard tracking. Between
+    /// launches the owner may use, move and drop them like any other buffer. Kernels and events are
+    /// kept alive as well. Memory allocated on the stream from the device's pool exists only while
+    /// the graph runs.
     ///
     /// Use [`CaptureScope::fork`] to capture work on several streams.
     ///
@@ -105,8 +112,8 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// The error of `work`; `CUDA_ERROR_STREAM_CAPTURE_INVALIDATED` if other code ended the capture through a raw
-    /// handle.
+    /// The error of `work`; `CUDA_ERROR_STREAM_CAPTURE_INVALIDATED` if other code ended the capture
+    /// through a raw handle.
     #[doc(alias = "cuStreamBeginCapture")]
     #[doc(alias = "cudaStreamBeginCapture")]
     #[doc(alias = "cuStreamEndCapture")]
@@ -131,11 +138,12 @@ impl Graph {
 }
 
 impl CaptureScope {
-    /// Creates another stream in the same capture. Its work depends on the work captured on this stream so far, and
-    /// runs concurrently with later work. It is part of the graph even without a [`CaptureScope::join`], which makes
-    /// later work depend on it.
+    /// Creates another stream in the same capture. Its work depends on the work captured on this
+    /// stream so far, and runs concurrently with later work. It is part of the graph even without a
+    /// [`CaptureScope::join`], which makes later work depend on it.
     ///
-    /// Work on several streams that uses the same buffer is ordered as outside a capture, by edges of the graph.
+    /// Work on several streams that uses the same buffer is ordered as outside a capture, by edges
+    /// of the graph.
     ///
     /// CUDA: `cuStreamCreateWithPriority`, `cuEventRecord`, `cuStreamWaitEvent`.
     ///
@@ -150,7 +158,8 @@ impl CaptureScope {
         Ok(branch)
     }
 
-    /// Makes later work on this stream depend on the work captured so far on `branch`, a [fork](CaptureScope::fork).
+    /// Makes later work on this stream depend on the work captured so far on `branch`, a
+    /// [fork](CaptureScope::fork).
     ///
     /// CUDA: `cuEventRecord`, `cuStreamWaitEvent`.
     ///
@@ -165,15 +174,16 @@ impl CaptureScope {
         wait(&self.root, branch, branch.sync_points().count(), None).map(drop)
     }
 
-    /// Makes later work on `stream`, the scope itself or one of its [forks](CaptureScope::fork), also depend on
-    /// `nodes`, which were in the graph before it was [captured into](Graph::capture_into).
+    /// Makes later work on `stream`, the scope itself or one of its [forks](CaptureScope::fork),
+    /// also depend on `nodes`, which were in the graph before it was
+    /// [captured into](Graph::capture_into).
     ///
     /// CUDA: `cuStreamUpdateCaptureDependencies_v2`.
     ///
     /// # Errors
     ///
-    /// An argument error if `stream` is not part of this capture, if a node belongs to another graph or was removed, or
-    /// if the capture creates a new graph.
+    /// An argument error if `stream` is not part of this capture, if a node belongs to another
+    /// graph or was removed, or if the capture creates a new graph.
     #[doc(alias = "cuStreamUpdateCaptureDependencies")]
     #[doc(alias = "cudaStreamUpdateCaptureDependencies")]
     pub fn follow(&self, stream: &Stream, nodes: &[Node]) -> Result<()> {
@@ -197,8 +207,8 @@ impl CaptureScope {
         let count = nodes.len();
         // Only adds dependencies: none that hazard tracking relies on is removed.
         let flags = Flags::CU_STREAM_ADD_CAPTURE_DEPENDENCIES.0;
-        // SAFETY: the stream is live and in the capture, the nodes are live and in its graph, and the list has the
-        // given length.
+        // SAFETY: the stream is live and in the capture, the nodes are live and in its graph, and
+        // the list has the given length.
         unsafe {
             call!(
                 stream.driver(),
@@ -213,12 +223,13 @@ impl CaptureScope {
         }
     }
 
-    /// Adds a host function to the graph, which depends on the work captured so far on `stream`: the scope itself or
-    /// one of its [forks](CaptureScope::fork). Each launch calls it on a driver thread. It **must not call the
-    /// driver**, and neither must the destructors of the values that it drops. Its panics are caught.
+    /// Adds a host function to the graph, which depends on the work captured so far on `stream`:
+    /// the scope itself or one of its [forks](CaptureScope::fork). Each launch calls it on a driver
+    /// thread. It **must not call the driver**, and neither must the destructors of the values that
+    /// it drops. Its panics are caught.
     ///
-    /// The function lives until the graph and everything created from it have been dropped and all of their launches
-    /// have completed, as in [`Graph::add_host`].
+    /// The function lives until the graph and everything created from it have been dropped and all
+    /// of their launches have completed, as in [`Graph::add_host`].
     ///
     /// CUDA: `cuLaunchHostFunc`, `cuUserObjectCreate`, `cuGraphRetainUserObject`.
     ///
@@ -240,8 +251,8 @@ impl CaptureScope {
             .keep(Key::HostFunction(object.as_raw().addr()), || {
                 Arc::new(object.clone())
             });
-        // SAFETY: the stream is live and in the capture, whose graph retains the closure for as long as it can be
-        // called.
+        // SAFETY: the stream is live and in the capture, whose graph retains the closure for as
+        // long as it can be called.
         unsafe {
             call!(
                 stream.driver(),
@@ -289,12 +300,13 @@ impl CaptureScope {
     /// Ends the capture in any case and returns its result. An incomplete new graph is destroyed.
     pub(super) fn finish(&mut self) -> Result<Captured> {
         self.is_ended = true;
-        // No other thread enqueues work on the streams now: earlier work is in the log, and later work runs outside the
-        // capture.
+        // No other thread enqueues work on the streams now: earlier work is in the log, and later
+        // work runs outside the capture.
         let closed = self.scope.close(|log| {
             let joined = self.join_all(log);
             let _ordering = Ordering::begin();
-            // If the first attempt failed, the second leaves no capture in progress. Nothing else can be done.
+            // If the first attempt failed, the second leaves no capture in progress. Nothing else
+            // can be done.
             let raw = self.end_capture();
             let leftover = if raw.is_err() {
                 self.end_capture().ok()
@@ -363,7 +375,8 @@ impl CaptureScope {
         }
     }
 
-    /// Makes the root stream wait for every branch, and frees the memory allocated in the capture and not yet freed.
+    /// Makes the root stream wait for every branch, and frees the memory allocated in the capture
+    /// and not yet freed.
     fn join_all(&self, log: &mut CaptureLog) -> Result<()> {
         let branches = std::mem::take(&mut log.branches);
         let allocations = std::mem::take(&mut log.allocations);
@@ -372,8 +385,8 @@ impl CaptureScope {
         })?;
         let _ordering = Ordering::begin();
         allocations.into_iter().try_for_each(|address| {
-            // SAFETY: the memory was allocated in this capture and not freed, and the root stream waits for every
-            // stream of the capture.
+            // SAFETY: the memory was allocated in this capture and not freed, and the root stream
+            // waits for every stream of the capture.
             unsafe {
                 call!(
                     self.root.driver(),
@@ -384,7 +397,8 @@ impl CaptureScope {
     }
 }
 
-/// Returns the objects that the graph of a capture keeps alive, and the closures that the driver retains for it.
+/// Returns the objects that the graph of a capture keeps alive, and the closures that the driver
+/// retains for it.
 fn captured_objects(log: CaptureLog) -> (ResourceSet, Vec<ObjectReference>) {
     let (leases, others) = log.into_parts();
     let mut resources = ResourceSet::default();

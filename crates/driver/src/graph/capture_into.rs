@@ -1,8 +1,8 @@
 //! Capture into an existing graph.
 //!
-//! The driver does not track exclusive use of a graph while a capture into it is in progress, so the whole tree refuses
-//! every other use until the capture ends. The driver does not roll back either: if the work fails, the new nodes are
-//! destroyed here.
+//! The driver does not track exclusive use of a graph while a capture into it is in progress, so
+//! the whole tree refuses every other use until the capture ends. The driver does not roll back
+//! either: if the work fails, the new nodes are destroyed here.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -19,7 +19,8 @@ use crate::base::release::release;
 use crate::call;
 use crate::{Error, Result, Stream};
 
-/// A capture into an existing graph. Dropping it removes the captured nodes, unless the capture was completed.
+/// A capture into an existing graph. Dropping it removes the captured nodes, unless the capture was
+/// completed.
 struct Addition<'graph> {
     graph: &'graph mut Graph,
     scope: CaptureScope,
@@ -28,7 +29,8 @@ struct Addition<'graph> {
     is_complete: bool,
 }
 
-/// The nodes at the boundary between existing and captured work, and at the end of the captured work.
+/// The nodes at the boundary between existing and captured work, and at the end of the captured
+/// work.
 struct Boundary {
     /// Existing nodes without a dependent among the existing nodes.
     leaves: Vec<Node>,
@@ -45,21 +47,24 @@ const BUSY: &str = "work is being captured into the graph, or into a parent or c
 const UNUSABLE: &str = "a capture into the graph, or into a parent or child graph of it, has failed, and the nodes that it added cannot be removed";
 
 impl Graph {
-    /// Captures the work that `work` enqueues on the stream passed to it into this graph, depending on the nodes in
-    /// `after`. The work is not executed. Returns the last captured nodes, for use as dependencies of further nodes, or
-    /// `after` if nothing was captured.
+    /// Captures the work that `work` enqueues on the stream passed to it into this graph, depending
+    /// on the nodes in `after`. The work is not executed. Returns the last captured nodes, for use
+    /// as dependencies of further nodes, or `after` if nothing was captured.
     ///
-    /// The rules of [`Graph::capture`] apply. This method adds work with buffers and typed kernels to the body graphs
-    /// of a [conditional node](Graph::add_conditional), and combines captured work with nodes added explicitly. Until
-    /// the capture ends, any other use of the graph, its parent graphs or its child graphs is an argument error.
+    /// The rules of [`Graph::capture`] apply. This method adds work with buffers and typed kernels
+    /// to the body graphs of a [conditional node](Graph::add_conditional), and combines captured
+    /// work with nodes added explicitly. Until the capture ends, any other use of the graph, its
+    /// parent graphs or its child graphs is an argument error.
     ///
-    /// If captured work of the graph and the new work access the same memory and one of them writes it, the new work
-    /// depends on all existing nodes. If the conflicting work is outside a child graph, the capture is accepted if
-    /// every conflicting node comes before or after the node of the child graph, and refused otherwise.
-    /// [`CaptureScope::follow`] adds dependencies to parts of the work.
+    /// If captured work of the graph and the new work access the same memory and one of them writes
+    /// it, the new work depends on all existing nodes. If the conflicting work is outside a child
+    /// graph, the capture is accepted if every conflicting node comes before or after the node of
+    /// the child graph, and refused otherwise. [`CaptureScope::follow`] adds dependencies to parts
+    /// of the work.
     ///
-    /// If `work` fails or panics, the nodes that it added are removed. The driver cannot remove nodes from a graph that
-    /// allocates memory. Such a graph is unusable afterwards: every use returns an argument error with this reason.
+    /// If `work` fails or panics, the nodes that it added are removed. The driver cannot remove
+    /// nodes from a graph that allocates memory. Such a graph is unusable afterwards: every use
+    /// returns an argument error with this reason.
     ///
     /// ```
     /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -80,9 +85,10 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// The error of `work`; an argument error if a node in `after` belongs to another graph or was removed, or if the
-    /// work conflicts with unordered work outside this graph; `CUDA_ERROR_STREAM_CAPTURE_INVALIDATED` if other code
-    /// ended the capture through a raw handle.
+    /// The error of `work`; an argument error if a node in `after` belongs to another graph or was
+    /// removed, or if the work conflicts with unordered work outside this graph;
+    /// `CUDA_ERROR_STREAM_CAPTURE_INVALIDATED` if other code ended the capture through a raw
+    /// handle.
     #[doc(alias = "cuStreamBeginCaptureToGraph")]
     #[doc(alias = "cudaStreamBeginCaptureToGraph")]
     pub fn capture_into<E: From<Error>>(
@@ -109,13 +115,14 @@ impl Graph {
         Ok((raw, nodes.collect::<Result<_>>()?))
     }
 
-    /// Starts the capture on `root`, blocks every other use of the graph, and returns the existing nodes.
+    /// Starts the capture on `root`, blocks every other use of the graph, and returns the existing
+    /// nodes.
     fn begin_capture(&self, root: &Stream, after: &[Node]) -> Result<HashSet<Node>> {
         let mut state = self.tree.lock()?;
         let before = self.nodes_in(&mut state)?.into_iter().collect();
         let (raw, after) = self.raw_with(&state, after)?;
-        // SAFETY: the stream is live, and no other code has its handle; graph and nodes are live, and not used until
-        // the capture ends.
+        // SAFETY: the stream is live, and no other code has its handle; graph and nodes are live,
+        // and not used until the capture ends.
         unsafe {
             call!(
                 self.driver(),
@@ -194,7 +201,8 @@ impl<'graph> Addition<'graph> {
         let mut with_dependents = HashSet::new();
         let mut with_dependencies = HashSet::new();
         for edge in edges {
-            // An edge from an existing to a captured node crosses the boundary and is not considered.
+            // An edge from an existing to a captured node crosses the boundary and is not
+            // considered.
             let is_from_captured = !self.before.contains(&edge.from);
             let is_to_captured = !self.before.contains(&edge.to);
             if is_from_captured == is_to_captured {

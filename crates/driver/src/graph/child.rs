@@ -11,18 +11,18 @@ use crate::call;
 use crate::{Error, Result};
 
 impl Graph {
-    /// Adds a child graph node with a copy of `child` in its current state, depending on the nodes in `after`. If
-    /// captured work of both graphs accesses the same memory and one of them writes it, the node depends on all
-    /// existing nodes.
+    /// Adds a child graph node with a copy of `child` in its current state, depending on the nodes
+    /// in `after`. If captured work of both graphs accesses the same memory and one of them writes
+    /// it, the node depends on all existing nodes.
     ///
     /// CUDA: `cuGraphAddChildGraphNode`.
     ///
     /// # Errors
     ///
-    /// An argument error if the child belongs to another context or driver or to the same graph, if a node in `after`
-    /// belongs to another graph or was removed, or if the child conflicts with unordered work in a parent graph;
-    /// `CUDA_ERROR_INVALID_VALUE` if the child allocates memory, `CUDA_ERROR_NOT_SUPPORTED` if it has conditional
-    /// nodes.
+    /// An argument error if the child belongs to another context or driver or to the same graph, if
+    /// a node in `after` belongs to another graph or was removed, or if the child conflicts with
+    /// unordered work in a parent graph; `CUDA_ERROR_INVALID_VALUE` if the child allocates memory,
+    /// `CUDA_ERROR_NOT_SUPPORTED` if it has conditional nodes.
     #[doc(alias = "cuGraphAddChildGraphNode")]
     #[doc(alias = "cudaGraphAddChildGraphNode")]
     pub fn add_child(&mut self, after: &[Node], child: &Self) -> Result<ChildNode> {
@@ -43,8 +43,8 @@ impl Graph {
                     after,
                     count,
                 } = arguments;
-                // SAFETY: both graphs and the nodes are live and belong to this driver, and this thread has exclusive
-                // access to both graphs.
+                // SAFETY: both graphs and the nodes are live and belong to this driver, and this
+                // thread has exclusive access to both graphs.
                 unsafe {
                     call!(driver, cuGraphAddChildGraphNode(node, graph, after, count, raw) creates arguments.created())
                 }
@@ -53,7 +53,8 @@ impl Graph {
         added.map(ChildNode)
     }
 
-    /// Returns the graph embedded in a child graph node. Its nodes can be modified, but not added or removed.
+    /// Returns the graph embedded in a child graph node. Its nodes can be modified, but not added
+    /// or removed.
     ///
     /// CUDA: `cuGraphChildGraphNodeGetGraph`.
     ///
@@ -80,15 +81,16 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// An error returned by the driver, for example for a graph that allocates memory or has conditional nodes.
+    /// An error returned by the driver, for example for a graph that allocates memory or has
+    /// conditional nodes.
     #[doc(alias = "cuGraphClone")]
     #[doc(alias = "cudaGraphClone")]
     pub fn try_clone(&self) -> Result<Self> {
         let state = self.tree.lock()?;
         let graph = state.graph("Graph::try_clone", self.number)?;
         let mut clone = std::ptr::null_mut();
-        // SAFETY: the graph is live, `clone` is valid for writes, and the lock gives this thread exclusive access to
-        // the graph.
+        // SAFETY: the graph is live, `clone` is valid for writes, and the lock gives this thread
+        // exclusive access to the graph.
         unsafe { call!(self.driver(), cuGraphClone(&raw mut clone, graph) creates clone) }?;
         let clone = Self::owning(self.context(), clone, state.resources());
         clone
@@ -104,8 +106,8 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` if this is not a clone of `original`, or the node was added later; an argument error
-    /// if the node does not belong to `original`.
+    /// `CUDA_ERROR_INVALID_VALUE` if this is not a clone of `original`, or the node was added
+    /// later; an argument error if the node does not belong to `original`.
     #[doc(alias = "cuGraphNodeFindInClone")]
     #[doc(alias = "cudaGraphNodeFindInClone")]
     pub fn find<N: TypedNode>(&self, original: &Self, node: &N) -> Result<N> {
@@ -114,16 +116,16 @@ impl Graph {
             let raw = other.member(operation, original.number, **node)?;
             let clone = state.graph(operation, self.number)?;
             let mut counterpart = std::ptr::null_mut();
-            // SAFETY: the node and the clone are live, `counterpart` is valid for writes, and this thread has exclusive
-            // access to both graphs.
+            // SAFETY: the node and the clone are live, `counterpart` is valid for writes, and this
+            // thread has exclusive access to both graphs.
             unsafe { call!(self.driver(), cuGraphNodeFindInClone(&raw mut counterpart, raw, clone) creates counterpart) }?;
             Ok(state.register(self.number, counterpart))
         });
         counterpart.map(|counterpart| node.at(Found(counterpart)))
     }
 
-    /// Runs `use_both` with the states of two graphs of one context that are in different trees; otherwise returns an
-    /// error of `operation`.
+    /// Runs `use_both` with the states of two graphs of one context that are in different trees;
+    /// otherwise returns an error of `operation`.
     pub(super) fn lock_both<T>(
         &self,
         operation: &'static str,

@@ -12,8 +12,8 @@ use super::node::Node;
 use crate::call;
 use crate::{ByValue, Error, Result};
 
-/// A handle of the value that a conditional node evaluates. Kernels of the graph receive it as a by-value parameter and
-/// set it with `cudaGraphSetConditional` of the CUDA device runtime.
+/// A handle of the value that a conditional node evaluates. Kernels of the graph receive it as a
+/// by-value parameter and set it with `cudaGraphSetConditional` of the CUDA device runtime.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[repr(transparent)]
 pub struct Condition(CUgraphConditionalHandle);
@@ -31,8 +31,8 @@ pub enum ConditionalKind {
     IfElse,
     /// Runs its body repeatedly until the value is 0.
     While,
-    /// Runs the body whose index equals the value, and none if the value is out of range. Contains the number of
-    /// bodies. Since 12.8.
+    /// Runs the body whose index equals the value, and none if the value is out of range. Contains
+    /// the number of bodies. Since 12.8.
     Switch(u32),
 }
 
@@ -40,8 +40,9 @@ pub enum ConditionalKind {
 #[derive(Debug)]
 pub struct ConditionalNode {
     node: Node,
-    /// The body graphs, initially empty. They may contain kernel, copy, fill, host, child graph and conditional nodes,
-    /// and work that is [captured](Graph::capture_into) into them. They are destroyed with the node.
+    /// The body graphs, initially empty. They may contain kernel, copy, fill, host, child graph and
+    /// conditional nodes, and work that is [captured](Graph::capture_into) into them. They are
+    /// destroyed with the node.
     pub bodies: Vec<Graph>,
 }
 
@@ -73,8 +74,9 @@ impl ConditionalNode {
 }
 
 impl Graph {
-    /// Creates a conditional handle for one conditional node of this graph. The value is set to `default` at the start
-    /// of each launch; without a `default` it keeps the value that kernels set.
+    /// Creates a conditional handle for one conditional node of this graph. The value is set to
+    /// `default` at the start of each launch; without a `default` it keeps the value that kernels
+    /// set.
     ///
     /// Requires a driver for CUDA 12.3. CUDA: `cuGraphConditionalHandleCreate`.
     ///
@@ -105,15 +107,16 @@ impl Graph {
         Ok(Condition(handle))
     }
 
-    /// Adds a conditional node that depends on the nodes in `after`. Its body graphs are part of this graph; add nodes
-    /// to them to fill them.
+    /// Adds a conditional node that depends on the nodes in `after`. Its body graphs are part of
+    /// this graph; add nodes to them to fill them.
     ///
     /// Requires a driver for CUDA 12.3. CUDA: `cuGraphAddNode_v3`, `cuGraphAddNode_v2`.
     ///
     /// # Errors
     ///
-    /// An argument error if a node in `after` belongs to another graph or was removed; `CUDA_ERROR_INVALID_VALUE` if
-    /// the condition belongs to another graph or is used by another node.
+    /// An argument error if a node in `after` belongs to another graph or was removed;
+    /// `CUDA_ERROR_INVALID_VALUE` if the condition belongs to another graph or is used by another
+    /// node.
     #[doc(alias = "CU_GRAPH_NODE_TYPE_CONDITIONAL")]
     pub fn add_conditional(
         &mut self,
@@ -139,9 +142,11 @@ impl Graph {
             .iter()
             .map(|node| (*node, super::edge::EdgeData::new()))
             .collect();
-        // One lock until the bodies are registered: another handle of the graph could remove the node.
+        // One lock until the bodies are registered: another handle of the graph could remove the
+        // node.
         let mut state = self.tree.lock()?;
-        // SAFETY: the parameters are those of a conditional node, and everything that they refer to is live.
+        // SAFETY: the parameters are those of a conditional node, and everything that they refer to
+        // is live.
         let node = unsafe { self.add_described(&mut state, operation, &after, &mut params) }?;
         // SAFETY: the parameters are still those of a conditional node.
         let bodies = unsafe { params.__bindgen_anon_1.conditional }.phGraph_out;
@@ -151,7 +156,8 @@ impl Graph {
                 "the driver returned no body graphs",
             ));
         }
-        // SAFETY: the driver has written a pointer to the requested number of graphs, which live as long as the node.
+        // SAFETY: the driver has written a pointer to the requested number of graphs, which live as
+        // long as the node.
         let bodies = unsafe { std::slice::from_raw_parts(bodies, size as usize) };
         Ok(ConditionalNode {
             node,

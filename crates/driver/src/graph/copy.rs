@@ -9,7 +9,8 @@ use super::{Graph, NewNode};
 use crate::call;
 use crate::{DevicePointer, Result};
 
-/// The operands of a memory copy node: a 1D, 2D or 3D copy of `layers` layers of `rows` rows of `bytes` bytes.
+/// The operands of a memory copy node: a 1D, 2D or 3D copy of `layers` layers of `rows` rows of
+/// `bytes` bytes.
 ///
 /// ```
 /// use curium_driver::{CopyPlace, DevicePointer, GraphCopy};
@@ -63,11 +64,11 @@ pub enum CopyMemory {
     Array(CUarray),
 }
 
-// SAFETY: the host address is never dereferenced here; only nodes access it, and the caller that adds the node is
-// responsible for it.
+// SAFETY: the host address is never dereferenced here; only nodes access it, and the caller that
+// adds the node is responsible for it.
 unsafe impl Send for CopyMemory {}
-// SAFETY: the host address is never dereferenced here; only nodes access it, and the caller that adds the node is
-// responsible for it.
+// SAFETY: the host address is never dereferenced here; only nodes access it, and the caller that
+// adds the node is responsible for it.
 unsafe impl Sync for CopyMemory {}
 
 impl GraphCopy {
@@ -252,18 +253,19 @@ impl Graph {
     ///
     /// # Safety
     ///
-    /// - Both operands are memory of their kind that outlives every executable graph instantiated from the graph, and
-    ///   its launches.
+    /// - Both operands are memory of their kind that outlives every executable graph instantiated
+    ///   from the graph, and its launches.
     /// - The copy produces valid values in the destination.
-    /// - During each launch, no other work that is not ordered with the launch accesses the memory in a conflicting
-    ///   way, including on the host.
-    /// - Nodes that access the same memory, of which at least one writes it, are ordered by dependencies for as long as
-    ///   they are in the graph.
+    /// - During each launch, no other work that is not ordered with the launch accesses the memory
+    ///   in a conflicting way, including on the host.
+    /// - Nodes that access the same memory, of which at least one writes it, are ordered by
+    ///   dependencies for as long as they are in the graph.
     ///
     /// # Errors
     ///
-    /// An argument error if a node in `after` belongs to another graph or was removed; `CUDA_ERROR_INVALID_VALUE` if an
-    /// operand is not within one allocation, or a pitch is smaller than a row.
+    /// An argument error if a node in `after` belongs to another graph or was removed;
+    /// `CUDA_ERROR_INVALID_VALUE` if an operand is not within one allocation, or a pitch is smaller
+    /// than a row.
     #[doc(alias = "cuGraphAddMemcpyNode")]
     #[doc(alias = "cudaGraphAddMemcpyNode")]
     pub unsafe fn add_copy(&mut self, after: &[Node], copy: GraphCopy) -> Result<CopyNode> {
@@ -276,7 +278,8 @@ impl Graph {
                 after,
                 count,
             } = arguments;
-            // SAFETY: the graph, the nodes and the context are live, and the caller is responsible for the operands.
+            // SAFETY: the graph, the nodes and the context are live, and the caller is responsible
+            // for the operands.
             let added =
                 unsafe { call!(driver, cuGraphAddMemcpyNode(node, graph, after, count, &raw const raw, context) creates arguments.created()) };
             added.map_err(|error| error.about(copy.describe()))
@@ -302,7 +305,8 @@ impl Graph {
         let state = self.tree.lock()?;
         let node = state.member("Graph::set_copy", self.number, *node)?;
         let set = self.context().entered(|driver| {
-            // SAFETY: the node is live, the context of the operands is current, and the caller is responsible for them.
+            // SAFETY: the node is live, the context of the operands is current, and the caller is
+            // responsible for them.
             unsafe { call!(driver, cuGraphMemcpyNodeSetParams(node, &raw const raw)) }
         });
         set.map_err(|error| error.about(copy.describe()))

@@ -39,8 +39,8 @@ pub enum EdgeKind {
     /// The dependent node starts after the first node has completed.
     #[default]
     Full,
-    /// Between kernels: the dependent kernel may start earlier and waits with `griddepcontrol.wait` (programmatic
-    /// dependent launch).
+    /// Between kernels: the dependent kernel may start earlier and waits with `griddepcontrol.wait`
+    /// (programmatic dependent launch).
     Programmatic,
     /// A kind defined by a newer driver.
     Unknown(u8),
@@ -61,8 +61,9 @@ impl EdgeData {
         }
     }
 
-    /// Creates a programmatic dependency between kernels. The dependent kernel starts once every block of the first
-    /// kernel has triggered it, and itself waits for the completion of the first kernel.
+    /// Creates a programmatic dependency between kernels. The dependent kernel starts once every
+    /// block of the first kernel has triggered it, and itself waits for the completion of the first
+    /// kernel.
     #[must_use]
     pub const fn programmatic() -> Self {
         Self {
@@ -72,8 +73,9 @@ impl EdgeData {
         }
     }
 
-    /// Creates a programmatic dependency between kernels. The dependent kernel starts once every block of the first
-    /// kernel has started, and itself waits for the completion of the first kernel.
+    /// Creates a programmatic dependency between kernels. The dependent kernel starts once every
+    /// block of the first kernel has started, and itself waits for the completion of the first
+    /// kernel.
     #[must_use]
     pub const fn launch_order() -> Self {
         Self {
@@ -233,7 +235,8 @@ impl Graph {
         let has_data = self.driver().has(Function::cuGraphNodeGetDependencies_v2);
         let nodes = list_with_data(|nodes, data, count| {
             if has_data {
-                // SAFETY: the node is live, and the addresses are valid for writes of `count` nodes.
+                // SAFETY: the node is live, and the addresses are valid for writes of `count`
+                // nodes.
                 return unsafe {
                     call!(
                         self.driver(),
@@ -262,7 +265,8 @@ impl Graph {
         let has_data = self.driver().has(Function::cuGraphNodeGetDependentNodes_v2);
         let nodes = list_with_data(|nodes, data, count| {
             if has_data {
-                // SAFETY: the node is live, and the addresses are valid for writes of `count` nodes.
+                // SAFETY: the node is live, and the addresses are valid for writes of `count`
+                // nodes.
                 return unsafe {
                     call!(
                         self.driver(),
@@ -287,8 +291,8 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// An argument error if a node belongs to another graph or was removed; `CUDA_ERROR_INVALID_VALUE` if the edge
-    /// already exists.
+    /// An argument error if a node belongs to another graph or was removed;
+    /// `CUDA_ERROR_INVALID_VALUE` if the edge already exists.
     #[doc(alias = "cuGraphAddDependencies")]
     #[doc(alias = "cudaGraphAddDependencies")]
     pub fn add_dependency(&mut self, from: Node, to: Node) -> Result<()> {
@@ -302,13 +306,13 @@ impl Graph {
     ///
     /// # Safety
     ///
-    /// If the dependent kernel may start before the first one has completed, the kernels themselves synchronize their
-    /// conflicting accesses.
+    /// If the dependent kernel may start before the first one has completed, the kernels themselves
+    /// synchronize their conflicting accesses.
     ///
     /// # Errors
     ///
-    /// As for [`Graph::add_dependency`]; `CUDA_ERROR_INVALID_VALUE` if nodes of these kinds do not support such an
-    /// edge.
+    /// As for [`Graph::add_dependency`]; `CUDA_ERROR_INVALID_VALUE` if nodes of these kinds do not
+    /// support such an edge.
     pub unsafe fn add_edge(&mut self, from: Node, to: Node, data: EdgeData) -> Result<()> {
         let operation = "Graph::add_edge";
         let driver = self.driver();
@@ -324,8 +328,8 @@ impl Graph {
             // SAFETY: the graph and the nodes are live, and the arrays contain one edge.
             return unsafe { call!(driver, cuGraphAddDependencies(graph, start, end, count)) };
         }
-        // SAFETY: the graph and the nodes are live, and the arrays contain one edge; the caller is responsible for
-        // the edge data.
+        // SAFETY: the graph and the nodes are live, and the arrays contain one edge; the caller is
+        // responsible for the edge data.
         let added = unsafe {
             call!(
                 driver,
@@ -335,8 +339,8 @@ impl Graph {
         added.map_err(|error| error.about(format!("{to} after {from}")))
     }
 
-    /// Makes the second node of each pair depend on the first, in a graph whose tree this thread has locked. Requires a
-    /// driver for CUDA 12.3.
+    /// Makes the second node of each pair depend on the first, in a graph whose tree this thread
+    /// has locked. Requires a driver for CUDA 12.3.
     pub(super) fn add_edges_in(
         &self,
         state: &State,
@@ -371,8 +375,9 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// An argument error if a node belongs to another graph or was removed, or if the graph contains captured work that
-    /// writes memory, whose order must be kept; `CUDA_ERROR_INVALID_VALUE` if the edge does not exist.
+    /// An argument error if a node belongs to another graph or was removed, or if the graph
+    /// contains captured work that writes memory, whose order must be kept;
+    /// `CUDA_ERROR_INVALID_VALUE` if the edge does not exist.
     #[doc(alias = "cuGraphRemoveDependencies")]
     #[doc(alias = "cudaGraphRemoveDependencies")]
     pub fn remove_edge(&mut self, from: Node, to: Node, data: EdgeData) -> Result<()> {
@@ -421,10 +426,12 @@ fn get_edges(
     count: &mut usize,
 ) -> Result<()> {
     if driver.has(Function::cuGraphGetEdges_v2) {
-        // SAFETY: the graph is live, and the callers pass arrays for the given number of edges, or null.
+        // SAFETY: the graph is live, and the callers pass arrays for the given number of edges, or
+        // null.
         return unsafe { call!(driver, cuGraphGetEdges_v2(graph, from, to, data, count)) };
     }
-    // SAFETY: the graph is live, and the callers pass arrays for the given number of edges, or null.
+    // SAFETY: the graph is live, and the callers pass arrays for the given number of edges, or
+    // null.
     unsafe { call!(driver, cuGraphGetEdges(graph, from, to, count)) }
 }
 

@@ -7,14 +7,15 @@ use crate::call;
 use crate::{Context, Error, Event, Result};
 
 impl Graph {
-    /// Adds an event record node that depends on the nodes in `after`. Work outside the graph can wait for `event`.
+    /// Adds an event record node that depends on the nodes in `after`. Work outside the graph can
+    /// wait for `event`.
     ///
     /// CUDA: `cuGraphAddEventRecordNode`.
     ///
     /// # Errors
     ///
-    /// An argument error if the event belongs to another context or driver, or if a node in `after` belongs to another
-    /// graph or was removed.
+    /// An argument error if the event belongs to another context or driver, or if a node in `after`
+    /// belongs to another graph or was removed.
     #[doc(alias = "cuGraphAddEventRecordNode")]
     #[doc(alias = "cudaGraphAddEventRecordNode")]
     pub fn add_event_record(&mut self, after: &[Node], event: &Event) -> Result<EventRecordNode> {
@@ -33,15 +34,15 @@ impl Graph {
         added.map(EventRecordNode)
     }
 
-    /// Adds an event wait node that depends on the nodes in `after`. It waits for the most recent record of `event` at
-    /// the time of the launch.
+    /// Adds an event wait node that depends on the nodes in `after`. It waits for the most recent
+    /// record of `event` at the time of the launch.
     ///
     /// CUDA: `cuGraphAddEventWaitNode`.
     ///
     /// # Errors
     ///
-    /// An argument error if the event belongs to another context or driver, or if a node in `after` belongs to another
-    /// graph or was removed.
+    /// An argument error if the event belongs to another context or driver, or if a node in `after`
+    /// belongs to another graph or was removed.
     #[doc(alias = "cuGraphAddEventWaitNode")]
     #[doc(alias = "cudaGraphAddEventWaitNode")]
     pub fn add_event_wait(&mut self, after: &[Node], event: &Event) -> Result<EventWaitNode> {
@@ -68,8 +69,8 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// An argument error if the event belongs to another context or driver, or if the node belongs to another graph or
-    /// was removed.
+    /// An argument error if the event belongs to another context or driver, or if the node belongs
+    /// to another graph or was removed.
     #[doc(alias = "cuGraphEventRecordNodeSetEvent")]
     #[doc(alias = "cudaGraphEventRecordNodeSetEvent")]
     pub fn set_event_record(&mut self, node: EventRecordNode, event: &Event) -> Result<()> {
@@ -95,8 +96,8 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// An argument error if the event belongs to another context or driver, or if the node belongs to another graph or
-    /// was removed.
+    /// An argument error if the event belongs to another context or driver, or if the node belongs
+    /// to another graph or was removed.
     #[doc(alias = "cuGraphEventWaitNodeSetEvent")]
     #[doc(alias = "cudaGraphEventWaitNodeSetEvent")]
     pub fn set_event_wait(&mut self, node: EventWaitNode, event: &Event) -> Result<()> {

@@ -26,8 +26,9 @@ use crate::{Context, Driver, Error, Result, Returned, Stream};
 
 /// An executable graph: an instantiated graph that is launched with one call.
 ///
-/// It keeps the objects that its nodes use alive. Launches of one executable graph are serialized, even on different
-/// streams. [`launch`](Self::launch) takes `&mut self`, since the driver's graph functions are not thread-safe.
+/// It keeps the objects that its nodes use alive. Launches of one executable graph are serialized,
+/// even on different streams. [`launch`](Self::launch) takes `&mut self`, since the driver's graph
+/// functions are not thread-safe.
 pub struct GraphExec {
     raw: Handle<CUgraphExec_st>,
     state: Box<ExecState>,
@@ -39,8 +40,9 @@ pub struct GraphExec {
 /// The objects that an executable graph keeps alive.
 #[derive(Default)]
 struct ExecState {
-    /// The source graph. Updates name its nodes, so it must stay alive. Other owners hold a reference only for the
-    /// duration of a call, so that an executable graph with the only reference keeps it.
+    /// The source graph. Updates name its nodes, so it must stay alive. Other owners hold a
+    /// reference only for the duration of a call, so that an executable graph with the only
+    /// reference keeps it.
     source: Option<Arc<Tree>>,
     /// The objects that the nodes use, as of instantiation or the last whole-graph update.
     instantiated: ResourceSet,
@@ -55,13 +57,14 @@ struct ExecState {
 }
 
 impl GraphExec {
-    /// Takes ownership of the executable graph `raw`. Its nodes cannot be updated individually, since its source graph
-    /// is unknown.
+    /// Takes ownership of the executable graph `raw`. Its nodes cannot be updated individually,
+    /// since its source graph is unknown.
     ///
     /// # Safety
     ///
     /// - `raw` is a live executable graph of this context's driver.
-    /// - The resources that its nodes use outlive the result and its launches, and may be accessed by every launch.
+    /// - The resources that its nodes use outlive the result and its launches, and may be accessed
+    ///   by every launch.
     /// - No other code destroys it, or uses it while the result exists.
     #[must_use]
     #[inline]
@@ -69,8 +72,8 @@ impl GraphExec {
         Self::new(context, None, raw, ResourceSet::default())
     }
 
-    /// Returns the raw handle and transfers ownership to the caller. The objects that the nodes use are no longer kept
-    /// alive.
+    /// Returns the raw handle and transfers ownership to the caller. The objects that the nodes use
+    /// are no longer kept alive.
     #[must_use]
     #[inline]
     pub fn into_raw(mut self) -> CUgraphExec {
@@ -100,20 +103,24 @@ impl GraphExec {
         self.context.driver()
     }
 
-    /// Launches the graph on `stream`, after its previous launch. Returns without waiting for it to run.
+    /// Launches the graph on `stream`, after its previous launch. Returns without waiting for it to
+    /// run.
     ///
-    /// This is a single driver call without an allocation. A graph [captured](crate::Graph::capture) with buffers is
-    /// ordered with other accesses to these buffers by hazard tracking: launches may briefly wait for other threads
-    /// that use the buffers. The first launch on a different stream makes up to two additional driver calls per buffer.
+    /// This is a single driver call without an allocation. A graph
+    /// [captured](crate::Graph::capture) with buffers is ordered with other accesses to these
+    /// buffers by hazard tracking: launches may briefly wait for other threads that use the
+    /// buffers. The first launch on a different stream makes up to two additional driver calls per
+    /// buffer.
     ///
     /// CUDA: `cuGraphLaunch`.
     ///
     /// # Errors
     ///
-    /// An argument error if the stream belongs to another context or driver or is being captured, and within a capture
-    /// closure. Use [`Graph::add_child`](crate::Graph::add_child) to include a graph in another one, or capture the
-    /// work of several captures in a single one. `CUDA_ERROR_INVALID_VALUE` if memory that an earlier launch allocated
-    /// was not freed. Errors of the work itself are reported by a later call.
+    /// An argument error if the stream belongs to another context or driver or is being captured,
+    /// and within a capture closure. Use [`Graph::add_child`](crate::Graph::add_child) to include a
+    /// graph in another one, or capture the work of several captures in a single one.
+    /// `CUDA_ERROR_INVALID_VALUE` if memory that an earlier launch allocated was not freed. Errors
+    /// of the work itself are reported by a later call.
     #[doc(alias = "cuGraphLaunch")]
     #[doc(alias = "cudaGraphLaunch")]
     #[inline]
@@ -129,35 +136,36 @@ impl GraphExec {
         }
     }
 
-    /// Launches the graph, none of whose host functions was updated individually. The stream must belong to the
-    /// context, and must not be captured.
+    /// Launches the graph, none of whose host functions was updated individually. The stream must
+    /// belong to the context, and must not be captured.
     #[inline]
     pub(super) fn launch_without_closures(&mut self, stream: &Stream) -> Result<()> {
         let raw = self.raw.raw();
         self.state.leases.launch(stream, || {
-            // SAFETY: the executable graph and the stream are live and belong to this driver, and no other code uses
-            // the executable graph; the caller that added the nodes is responsible for their accesses, and the stream
-            // waits for the leased memory.
+            // SAFETY: the executable graph and the stream are live and belong to this driver, and
+            // no other code uses the executable graph; the caller that added the nodes is
+            // responsible for their accesses, and the stream waits for the leased memory.
             unsafe { call!(stream.driver(), cuGraphLaunch(raw, stream.as_raw())) }
         })
     }
 
-    /// Uploads the graph to the device in stream order, which the first launch would otherwise do. Returns without
-    /// waiting.
+    /// Uploads the graph to the device in stream order, which the first launch would otherwise do.
+    /// Returns without waiting.
     ///
     /// CUDA: `cuGraphUpload`.
     ///
     /// # Errors
     ///
-    /// An argument error if the stream belongs to another context or driver or is being captured, and within a capture
-    /// closure.
+    /// An argument error if the stream belongs to another context or driver or is being captured,
+    /// and within a capture closure.
     #[doc(alias = "cuGraphUpload")]
     #[doc(alias = "cudaGraphUpload")]
     #[inline]
     pub fn upload(&self, stream: &Stream) -> Result<()> {
         check_context(&self.context, stream, "GraphExec::upload")?;
         let operation = stream.enqueue_uncaptured("GraphExec::upload")?;
-        // SAFETY: the executable graph and the stream are live and belong to this driver, and this value is not `Sync`.
+        // SAFETY: the executable graph and the stream are live and belong to this driver, and this
+        // value is not `Sync`.
         unsafe {
             call!(
                 operation.driver(),
@@ -166,8 +174,8 @@ impl GraphExec {
         }
     }
 
-    /// Destroys the executable graph and returns any error, instead of only reporting it as [`Drop`] does. Pending
-    /// launches complete.
+    /// Destroys the executable graph and returns any error, instead of only reporting it as
+    /// [`Drop`] does. Pending launches complete.
     ///
     /// CUDA: `cuGraphExecDestroy`.
     ///
@@ -187,9 +195,9 @@ impl GraphExec {
         self.state.source.as_ref()
     }
 
-    /// Runs `call` with the raw handle of a node while no other thread uses the node's graph. If this value is the only
-    /// owner of the graph, no lock is taken, and the result is the handle, which stays valid because no other code can
-    /// remove the node.
+    /// Runs `call` with the raw handle of a node while no other thread uses the node's graph. If
+    /// this value is the only owner of the graph, no lock is taken, and the result is the handle,
+    /// which stays valid because no other code can remove the node.
     #[inline]
     pub(super) fn with_own_node(
         &mut self,
@@ -315,8 +323,8 @@ impl GraphExec {
         }
     }
 
-    /// Moves everything to a background thread that drops it, since the driver permits no call on this thread. This
-    /// value may have the last handle of the context.
+    /// Moves everything to a background thread that drops it, since the driver permits no call on
+    /// this thread. This value may have the last handle of the context.
     ///
     /// # Safety
     ///
@@ -340,8 +348,8 @@ impl GraphExec {
 
     #[inline]
     fn destroy(&mut self) -> Result<()> {
-        // SAFETY: the executable graph is live, no other code has its handle, and it is not used again once it is
-        // destroyed.
+        // SAFETY: the executable graph is live, no other code has its handle, and it is not used
+        // again once it is destroyed.
         unsafe { call!(self.context.driver(), cuGraphExecDestroy(self.raw.raw())) }.map_err(
             |error| {
                 error.about_handle(
@@ -359,8 +367,8 @@ impl GraphExec {
 /// The name of every launch.
 pub(super) const LAUNCH: &str = "GraphExec::launch";
 
-/// Returns an error if the stream is being captured, which a launch would invalidate, or if this thread is in a capture
-/// closure.
+/// Returns an error if the stream is being captured, which a launch would invalidate, or if this
+/// thread is in a capture closure.
 #[cold]
 #[inline(never)]
 fn check_uncaptured(stream: &Stream) -> Result<()> {

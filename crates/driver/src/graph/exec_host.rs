@@ -1,8 +1,9 @@
 //! Individually updated host functions of executable graphs.
 //!
-//! The closures of a graph are user objects, which the driver retains for executable graphs and their launches. A user
-//! object cannot be added to an executable graph, so a closure that is set there is kept here. It must outlive the
-//! launches that may call it; an event after each launch shows when they have completed.
+//! The closures of a graph are user objects, which the driver retains for executable graphs and
+//! their launches. A user object cannot be added to an executable graph, so a closure that is set
+//! there is kept here. It must outlive the launches that may call it; an event after each launch
+//! shows when they have completed.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -36,9 +37,10 @@ struct Retired {
 }
 
 impl GraphExec {
-    /// Sets the function of a host node for subsequent launches; [`Graph::add_host`](crate::Graph::add_host) lists its
-    /// restrictions. A replaced function is dropped once no pending launch can call it, and the current one when the
-    /// executable graph is dropped and no launch is pending.
+    /// Sets the function of a host node for subsequent launches;
+    /// [`Graph::add_host`](crate::Graph::add_host) lists its restrictions. A replaced function is
+    /// dropped once no pending launch can call it, and the current one when the executable graph is
+    /// dropped and no launch is pending.
     ///
     /// After this call, each launch makes two additional driver calls and cannot be captured.
     ///
@@ -47,7 +49,8 @@ impl GraphExec {
     /// # Errors
     ///
     /// An argument error if the node does not belong to the source graph or was removed from it;
-    /// `CUDA_ERROR_INVALID_VALUE` if the executable graph does not have the node. The function is then dropped.
+    /// `CUDA_ERROR_INVALID_VALUE` if the executable graph does not have the node. The function is
+    /// then dropped.
     #[doc(alias = "cuGraphExecHostNodeSetParams")]
     #[doc(alias = "cudaGraphExecHostNodeSetParams")]
     pub fn set_host<F: Fn() + Send + Sync + 'static>(
@@ -65,7 +68,8 @@ impl GraphExec {
             userData: Arc::as_ptr(&function).cast_mut().cast(),
         };
         self.with_node("GraphExec::set_host", *node, |driver, exec, raw| {
-            // SAFETY: the executable graph and the node are live; the closure is kept until no launch can call it.
+            // SAFETY: the executable graph and the node are live; the closure is kept until no
+            // launch can call it.
             unsafe {
                 call!(
                     driver,

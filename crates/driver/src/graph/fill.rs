@@ -111,13 +111,14 @@ impl Graph {
     /// - The memory outlives every executable graph instantiated from the graph, and its launches.
     /// - The fill produces valid values.
     /// - During each launch, no other work that is not ordered with the launch accesses the memory.
-    /// - Nodes that access the same memory, of which at least one writes it, are ordered by dependencies for as long as
-    ///   they are in the graph.
+    /// - Nodes that access the same memory, of which at least one writes it, are ordered by
+    ///   dependencies for as long as they are in the graph.
     ///
     /// # Errors
     ///
-    /// An argument error if a node in `after` belongs to another graph or was removed; `CUDA_ERROR_INVALID_VALUE` if
-    /// the memory is not within one allocation or not aligned to the value, or if the pitch is smaller than a row.
+    /// An argument error if a node in `after` belongs to another graph or was removed;
+    /// `CUDA_ERROR_INVALID_VALUE` if the memory is not within one allocation or not aligned to the
+    /// value, or if the pitch is smaller than a row.
     #[doc(alias = "cuGraphAddMemsetNode")]
     #[doc(alias = "cudaGraphAddMemsetNode")]
     pub unsafe fn add_fill(&mut self, after: &[Node], fill: GraphFill) -> Result<FillNode> {
@@ -130,7 +131,8 @@ impl Graph {
                 after,
                 count,
             } = arguments;
-            // SAFETY: the graph, the nodes and the context are live, and the caller is responsible for the memory.
+            // SAFETY: the graph, the nodes and the context are live, and the caller is responsible
+            // for the memory.
             let added =
                 unsafe { call!(driver, cuGraphAddMemsetNode(node, graph, after, count, &raw const raw, context) creates arguments.created()) };
             added.map_err(|error| error.about(fill.describe()))
@@ -156,8 +158,8 @@ impl Graph {
         let state = self.tree.lock()?;
         let node = state.member("Graph::set_fill", self.number, *node)?;
         let set = self.context().entered(|driver| {
-            // SAFETY: the node is live, the context of the memory is current, and the caller is responsible for the
-            // memory.
+            // SAFETY: the node is live, the context of the memory is current, and the caller is
+            // responsible for the memory.
             unsafe { call!(driver, cuGraphMemsetNodeSetParams(node, &raw const raw)) }
         });
         set.map_err(|error| error.about(fill.describe()))

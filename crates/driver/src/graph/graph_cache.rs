@@ -12,9 +12,10 @@ use crate::{Error, Result, Stream, emit_event};
 
 /// A cache of captured graphs: a bounded number of executable graphs, by user-defined keys.
 ///
-/// [`GraphCache::run`] takes the work as a closure and executes it in the cheapest way: it launches the executable
-/// graph if the inputs are unchanged, updates it if only kernel arguments changed, instantiates a new one if the
-/// topology changed, and enqueues the work directly if it cannot be captured.
+/// [`GraphCache::run`] takes the work as a closure and executes it in the cheapest way: it launches
+/// the executable graph if the inputs are unchanged, updates it if only kernel arguments changed,
+/// instantiates a new one if the topology changed, and enqueues the work directly if it cannot be
+/// captured.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -55,7 +56,8 @@ pub enum GraphCacheOutcome<E = Error> {
     Updated,
     /// The topology changed: the work was captured again and launched.
     Recaptured,
-    /// The work cannot be captured and was enqueued directly. Contains the reason if a capture was tried now.
+    /// The work cannot be captured and was enqueued directly. Contains the reason if a capture was
+    /// tried now.
     Ran(Option<E>),
 }
 
@@ -94,7 +96,8 @@ impl<K: Eq + Hash + Clone, I: PartialEq> GraphCache<K, I> {
         Self::with_capacity(Self::CAPACITY)
     }
 
-    /// Creates an empty cache for `capacity` keys, at least one. The least recently used key is evicted.
+    /// Creates an empty cache for `capacity` keys, at least one. The least recently used key is
+    /// evicted.
     #[must_use]
     pub fn with_capacity(capacity: usize) -> Self {
         Self {
@@ -107,16 +110,17 @@ impl<K: Eq + Hash + Clone, I: PartialEq> GraphCache<K, I> {
 
     /// Executes the work that `work` enqueues on `stream`, cached under `key`.
     ///
-    /// `inputs` must contain everything that the work depends on and that may change between calls: buffer addresses,
-    /// scalars, sizes. `work` is not called as long as the inputs compare equal. Buffers are leased as in
-    /// [`Graph::capture`], so an omitted input leads to stale results, but not to undefined behavior.
+    /// `inputs` must contain everything that the work depends on and that may change between calls:
+    /// buffer addresses, scalars, sizes. `work` is not called as long as the inputs compare equal.
+    /// Buffers are leased as in [`Graph::capture`], so an omitted input leads to stale results, but
+    /// not to undefined behavior.
     ///
-    /// If the work cannot be captured, `work` is called a second time, for `stream` itself, and the key is not captured
-    /// again until its inputs change. If `stream` is being captured, the work becomes part of that capture, and the
-    /// entry of `key` is not changed.
+    /// If the work cannot be captured, `work` is called a second time, for `stream` itself, and the
+    /// key is not captured again until its inputs change. If `stream` is being captured, the work
+    /// becomes part of that capture, and the entry of `key` is not changed.
     ///
-    /// CUDA: `cuGraphLaunch`; `cuStreamBeginCapture_v2`, `cuStreamEndCapture`, `cuGraphInstantiateWithParams`,
-    /// `cuGraphExecUpdate_v2`.
+    /// CUDA: `cuGraphLaunch`; `cuStreamBeginCapture_v2`, `cuStreamEndCapture`,
+    /// `cuGraphInstantiateWithParams`, `cuGraphExecUpdate_v2`.
     ///
     /// # Errors
     ///
@@ -220,7 +224,8 @@ impl<K: Eq + Hash + Clone, I: PartialEq> GraphCache<K, I> {
     }
 }
 
-/// Returns an executable graph of the work: the previous one if it can be updated, otherwise a new one.
+/// Returns an executable graph of the work: the previous one if it can be updated, otherwise a new
+/// one.
 fn executable<E: From<Error>>(
     stream: &Stream,
     before: Option<GraphExec>,

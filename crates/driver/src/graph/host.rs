@@ -16,18 +16,21 @@ use crate::{Driver, Result};
 impl Graph {
     /// Adds a host node that depends on the nodes in `after`. Each launch calls `function` once.
     ///
-    /// The function runs on a driver thread that serves other host functions too, so it should be short. **It must not
-    /// use this crate or own objects of this crate**: every driver call in it fails, and a wait never returns. Its
-    /// panics are caught and reported to `tracing`; the launch continues.
+    /// The function runs on a driver thread that serves other host functions too, so it should be
+    /// short. **It must not use this crate or own objects of this crate**: every driver call in it
+    /// fails, and a wait never returns. Its panics are caught and reported to `tracing`; the launch
+    /// continues.
     ///
-    /// The function lives until the graph and everything created from it have been dropped and all of their launches
-    /// have completed. Launches of different executable graphs may call it concurrently.
+    /// The function lives until the graph and everything created from it have been dropped and all
+    /// of their launches have completed. Launches of different executable graphs may call it
+    /// concurrently.
     ///
     /// CUDA: `cuGraphAddHostNode`, `cuUserObjectCreate`, `cuGraphRetainUserObject`.
     ///
     /// # Errors
     ///
-    /// An argument error if a node in `after` belongs to another graph or was removed. The function is then dropped.
+    /// An argument error if a node in `after` belongs to another graph or was removed. The function
+    /// is then dropped.
     #[doc(alias = "cuGraphAddHostNode")]
     #[doc(alias = "cudaGraphAddHostNode")]
     pub fn add_host(
@@ -45,7 +48,8 @@ impl Graph {
                 after,
                 count,
             } = arguments;
-            // SAFETY: the graph and the nodes are live; the graph retains the closure for as long as it can be called.
+            // SAFETY: the graph and the nodes are live; the graph retains the closure for as long
+            // as it can be called.
             unsafe {
                 call!(driver, cuGraphAddHostNode(node, graph, after, count, &raw const params) creates arguments.created())
             }
@@ -58,11 +62,13 @@ impl Graph {
 
     /// Sets the function of a host node. Existing executable graphs are not affected.
     ///
-    /// CUDA: `cuGraphHostNodeSetParams`, `cuUserObjectCreate`, `cuGraphRetainUserObject`, `cuGraphReleaseUserObject`.
+    /// CUDA: `cuGraphHostNodeSetParams`, `cuUserObjectCreate`, `cuGraphRetainUserObject`,
+    /// `cuGraphReleaseUserObject`.
     ///
     /// # Errors
     ///
-    /// An argument error if the node belongs to another graph or was removed. The function is then dropped.
+    /// An argument error if the node belongs to another graph or was removed. The function is then
+    /// dropped.
     #[doc(alias = "cuGraphHostNodeSetParams")]
     #[doc(alias = "cudaGraphHostNodeSetParams")]
     pub fn set_host(
@@ -72,11 +78,13 @@ impl Graph {
     ) -> Result<()> {
         let operation = "Graph::set_host";
         let (object, params) = closure(self.driver(), function)?;
-        // One lock until the object is kept: another handle of the graph could remove the node or replace its function.
+        // One lock until the object is kept: another handle of the graph could remove the node or
+        // replace its function.
         let mut state = self.tree.lock()?;
         let raw = state.member(operation, self.number, *node)?;
         self.retain_reference(&state, operation, &object)?;
-        // SAFETY: the node is live, and the graph retains the closure for as long as it can be called.
+        // SAFETY: the node is live, and the graph retains the closure for as long as it can be
+        // called.
         let set = unsafe {
             call!(
                 self.driver(),
@@ -91,8 +99,8 @@ impl Graph {
         set.and(self.release_objects(operation, unused.as_slice()))
     }
 
-    /// Returns the function and the argument of a host node as raw values. They belong to Curium and must be neither
-    /// called nor modified.
+    /// Returns the function and the argument of a host node as raw values. They belong to Curium
+    /// and must be neither called nor modified.
     ///
     /// CUDA: `cuGraphHostNodeGetParams`.
     ///

@@ -90,7 +90,8 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// An argument error if the node belongs neither to this graph nor to a child graph, or was removed.
+    /// An argument error if the node belongs neither to this graph nor to a child graph, or was
+    /// removed.
     #[doc(alias = "cuGraphNodeGetContainingGraph")]
     pub fn contains(&self, node: Node) -> Result<bool> {
         let state = self.tree.lock()?;
@@ -113,7 +114,8 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// An argument error if the path contains a NUL; `CUDA_ERROR_OPERATING_SYSTEM` if the file cannot be written.
+    /// An argument error if the path contains a NUL; `CUDA_ERROR_OPERATING_SYSTEM` if the file
+    /// cannot be written.
     #[doc(alias = "cuGraphDebugDotPrint")]
     #[doc(alias = "cudaGraphDebugDotPrint")]
     pub fn write_dot(&self, path: impl AsRef<Path>, flags: DotFlags) -> Result<()> {

@@ -22,10 +22,11 @@ bitflags! {
     pub struct InstantiateFlags: u64 {
         /// Each launch first frees memory that the previous launch allocated and did not free.
         const AUTO_FREE_ON_LAUNCH = CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH.0 as u64;
-        /// The graph can be launched from the device. Requires compute capability 7.0 and restricts the nodes. Since
-        /// 12.0.
+        /// The graph can be launched from the device. Requires compute capability 7.0 and restricts
+        /// the nodes. Since 12.0.
         const DEVICE_LAUNCH = CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH.0 as u64;
-        /// Kernels run with the priority attribute of their node instead of the stream's priority. Since 12.0.
+        /// Kernels run with the priority attribute of their node instead of the stream's priority.
+        /// Since 12.0.
         const USE_NODE_PRIORITY = CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY.0 as u64;
         /// Flags defined by newer drivers.
         const _ = !0;
@@ -38,7 +39,8 @@ bitflags! {
 pub struct InstantiateOptions<'a> {
     /// Flags of the executable graph; none by default.
     pub flags: InstantiateFlags,
-    /// The stream on which the executable graph is uploaded to the device, ahead of its first launch; none by default.
+    /// The stream on which the executable graph is uploaded to the device, ahead of its first
+    /// launch; none by default.
     pub upload: Option<&'a Stream>,
 }
 
@@ -74,16 +76,16 @@ struct Fault {
 }
 
 impl Graph {
-    /// Instantiates the graph. Later changes of the graph do not affect the executable graph, which can be launched any
-    /// number of times.
+    /// Instantiates the graph. Later changes of the graph do not affect the executable graph, which
+    /// can be launched any number of times.
     ///
     /// CUDA: `cuGraphInstantiateWithParams`, and `cuGraphInstantiate_v2` before 12.0.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` if the graph contains a cycle, and any other error returned by the driver; the error
-    /// names the node. `CUDA_ERROR_NOT_SUPPORTED` if the graph has conditional nodes and already has an executable
-    /// graph.
+    /// `CUDA_ERROR_INVALID_VALUE` if the graph contains a cycle, and any other error returned by
+    /// the driver; the error names the node. `CUDA_ERROR_NOT_SUPPORTED` if the graph has
+    /// conditional nodes and already has an executable graph.
     #[doc(alias = "cuGraphInstantiate")]
     #[doc(alias = "cudaGraphInstantiate")]
     pub fn instantiate(&self) -> Result<GraphExec> {
@@ -93,12 +95,13 @@ impl Graph {
 
     /// Instantiates the graph like [`Graph::instantiate`], with options.
     ///
-    /// CUDA: `cuGraphInstantiateWithParams`; before 12.0 `cuGraphInstantiateWithFlags`, whose errors name no node, and
-    /// `cuGraphUpload`.
+    /// CUDA: `cuGraphInstantiateWithParams`; before 12.0 `cuGraphInstantiateWithFlags`, whose
+    /// errors name no node, and `cuGraphUpload`.
     ///
     /// # Errors
     ///
-    /// As for [`Graph::instantiate`]; an argument error if the upload stream belongs to another context or driver.
+    /// As for [`Graph::instantiate`]; an argument error if the upload stream belongs to another
+    /// context or driver.
     #[doc(alias = "cuGraphInstantiateWithParams")]
     #[doc(alias = "cudaGraphInstantiateWithParams")]
     #[doc(alias = "cuGraphInstantiateWithFlags")]

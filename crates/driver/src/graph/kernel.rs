@@ -15,26 +15,27 @@ use crate::kernel::{Inner, Owner, function_name, kernel_name};
 use crate::{Context, Driver, Error, Kernel, LaunchAttributes, LaunchConfig, Result, Untyped};
 
 impl Graph {
-    /// Adds a kernel node that depends on the nodes in `after`. The arguments are copied immediately; pass a
-    /// [`DevicePointer`](crate::DevicePointer) for a pointer parameter.
+    /// Adds a kernel node that depends on the nodes in `after`. The arguments are copied
+    /// immediately; pass a [`DevicePointer`](crate::DevicePointer) for a pointer parameter.
     ///
     /// CUDA: `cuGraphAddKernelNode_v2`, and `cuGraphAddKernelNode` before 12.0.
     ///
     /// # Safety
     ///
-    /// - The memory that the arguments point to outlives every executable graph instantiated from the graph, and its
-    ///   launches.
-    /// - With these arguments and this configuration, the kernel stays within that memory and accesses it as its
-    ///   signature declares.
-    /// - During each launch, no other work that is not ordered with the launch accesses the memory in a conflicting
-    ///   way.
-    /// - Nodes that access the same memory, of which at least one writes it, are ordered by dependencies for as long as
-    ///   they are in the graph.
+    /// - The memory that the arguments point to outlives every executable graph instantiated from
+    ///   the graph, and its launches.
+    /// - With these arguments and this configuration, the kernel stays within that memory and
+    ///   accesses it as its signature declares.
+    /// - During each launch, no other work that is not ordered with the launch accesses the memory
+    ///   in a conflicting way.
+    /// - Nodes that access the same memory, of which at least one writes it, are ordered by
+    ///   dependencies for as long as they are in the graph.
     ///
     /// # Errors
     ///
-    /// An argument error if the kernel belongs to another driver or context, or if a node in `after` belongs to another
-    /// graph or was removed; `CUDA_ERROR_INVALID_VALUE` if a device limit is exceeded.
+    /// An argument error if the kernel belongs to another driver or context, or if a node in
+    /// `after` belongs to another graph or was removed; `CUDA_ERROR_INVALID_VALUE` if a device
+    /// limit is exceeded.
     #[doc(alias = "cuGraphAddKernelNode")]
     #[doc(alias = "cudaGraphAddKernelNode")]
     #[inline]
@@ -46,13 +47,14 @@ impl Graph {
         arguments: impl NodeArguments<S>,
     ) -> Result<KernelNode<S>> {
         arguments.values_with(|values| {
-            // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller is
-            // responsible for the rest.
+            // SAFETY: `values` holds the address of one value of the right size for each parameter,
+            // and the caller is responsible for the rest.
             unsafe { self.add_kernel_node("Graph::add_kernel", after, kernel, config, values) }
         })
     }
 
-    /// Adds a kernel node like [`Graph::add_kernel`], with launch attributes such as a cluster size or a priority.
+    /// Adds a kernel node like [`Graph::add_kernel`], with launch attributes such as a cluster size
+    /// or a priority.
     ///
     /// CUDA: `cuGraphAddKernelNode_v2`, and `cuGraphKernelNodeSetAttribute` for each attribute.
     ///
@@ -62,8 +64,8 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// As for [`Graph::add_kernel`], and an argument error for attributes that record an event; use nodes and edges
-    /// instead.
+    /// As for [`Graph::add_kernel`], and an argument error for attributes that record an event; use
+    /// nodes and edges instead.
     #[inline]
     pub unsafe fn add_kernel_with<S: Signature>(
         &mut self,
@@ -81,8 +83,8 @@ impl Graph {
         })
     }
 
-    /// Adds a kernel node that depends on the nodes in `after`. `arguments` contains a pointer to the value of each
-    /// parameter; the values are copied immediately.
+    /// Adds a kernel node that depends on the nodes in `after`. `arguments` contains a pointer to
+    /// the value of each parameter; the values are copied immediately.
     ///
     /// CUDA: `cuGraphAddKernelNode_v2`, and `cuGraphKernelNodeSetAttribute` for each attribute.
     ///
@@ -114,8 +116,9 @@ impl Graph {
         })
     }
 
-    /// Sets the kernel, the launch configuration and the arguments of a kernel node. Existing executable graphs are not
-    /// affected; use [`GraphExec::set_kernel`](crate::GraphExec::set_kernel) for those.
+    /// Sets the kernel, the launch configuration and the arguments of a kernel node. Existing
+    /// executable graphs are not affected; use
+    /// [`GraphExec::set_kernel`](crate::GraphExec::set_kernel) for those.
     ///
     /// CUDA: `cuGraphKernelNodeSetParams_v2`, and `cuGraphKernelNodeSetParams` before 12.0.
     ///
@@ -278,7 +281,8 @@ pub(super) fn params(
     params
 }
 
-/// Converts the parameters for drivers before 12.0. They have no libraries, so the kernel is a function.
+/// Converts the parameters for drivers before 12.0. They have no libraries, so the kernel is a
+/// function.
 #[inline]
 pub(super) fn older(params: &CUDA_KERNEL_NODE_PARAMS) -> CUDA_KERNEL_NODE_PARAMS_v1 {
     CUDA_KERNEL_NODE_PARAMS_v1 {
@@ -304,15 +308,15 @@ fn add_params(driver: &Driver, arguments: NewNode, params: &CUDA_KERNEL_NODE_PAR
         count,
     } = arguments;
     if driver.has(Function::cuGraphAddKernelNode_v2) {
-        // SAFETY: the graph, the nodes and the kernel are live, and the caller that adds the node is responsible for
-        // the parameters.
+        // SAFETY: the graph, the nodes and the kernel are live, and the caller that adds the node
+        // is responsible for the parameters.
         return unsafe {
             call!(driver, cuGraphAddKernelNode_v2(node, graph, after, count, params) creates arguments.created())
         };
     }
     let params = older(params);
-    // SAFETY: the graph, the nodes and the kernel are live, and the caller that adds the node is responsible for the
-    // parameters.
+    // SAFETY: the graph, the nodes and the kernel are live, and the caller that adds the node is
+    // responsible for the parameters.
     unsafe {
         call!(driver, cuGraphAddKernelNode(node, graph, after, count, &raw const params) creates arguments.created())
     }
@@ -321,11 +325,13 @@ fn add_params(driver: &Driver, arguments: NewNode, params: &CUDA_KERNEL_NODE_PAR
 #[inline]
 fn set_params(driver: &Driver, node: CUgraphNode, params: &CUDA_KERNEL_NODE_PARAMS) -> Result<()> {
     if driver.has(Function::cuGraphKernelNodeSetParams_v2) {
-        // SAFETY: the node and the kernel are live, and the caller that sets the parameters is responsible for them.
+        // SAFETY: the node and the kernel are live, and the caller that sets the parameters is
+        // responsible for them.
         return unsafe { call!(driver, cuGraphKernelNodeSetParams_v2(node, params)) };
     }
     let params = older(params);
-    // SAFETY: the node and the kernel are live, and the caller that sets the parameters is responsible for them.
+    // SAFETY: the node and the kernel are live, and the caller that sets the parameters is
+    // responsible for them.
     unsafe { call!(driver, cuGraphKernelNodeSetParams(node, &raw const params)) }
 }
 

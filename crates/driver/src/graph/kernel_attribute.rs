@@ -8,19 +8,21 @@ use crate::call;
 use crate::{Error, LaunchAttributes, Result};
 
 impl Graph {
-    /// Sets launch attributes of a kernel node. Attributes that are not set in `attributes` keep their values.
+    /// Sets launch attributes of a kernel node. Attributes that are not set in `attributes` keep
+    /// their values.
     ///
     /// CUDA: `cuGraphKernelNodeSetAttribute`, for each attribute.
     ///
     /// # Safety
     ///
-    /// The requirements of [`Graph::add_kernel`] are met when the kernel is launched with these attributes.
+    /// The requirements of [`Graph::add_kernel`] are met when the kernel is launched with these
+    /// attributes.
     ///
     /// # Errors
     ///
-    /// An argument error if the node belongs to another graph or was removed, and for attributes that record an event;
-    /// `CUDA_ERROR_INVALID_VALUE` for an attribute that kernel nodes do not support. Attributes before the rejected one
-    /// are set.
+    /// An argument error if the node belongs to another graph or was removed, and for attributes
+    /// that record an event; `CUDA_ERROR_INVALID_VALUE` for an attribute that kernel nodes do not
+    /// support. Attributes before the rejected one are set.
     #[doc(alias = "cuGraphKernelNodeSetAttribute")]
     #[doc(alias = "cudaGraphKernelNodeSetAttribute")]
     #[inline]
@@ -39,8 +41,8 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// An argument error if the node belongs to another graph or was removed; `CUDA_ERROR_INVALID_VALUE` for an
-    /// attribute that kernel nodes do not support.
+    /// An argument error if the node belongs to another graph or was removed;
+    /// `CUDA_ERROR_INVALID_VALUE` for an attribute that kernel nodes do not support.
     #[doc(alias = "cuGraphKernelNodeGetAttribute")]
     #[doc(alias = "cudaGraphKernelNodeGetAttribute")]
     #[inline]
@@ -85,7 +87,8 @@ impl Graph {
         let state = self.tree.lock()?;
         let to = state.member(operation, self.number, **to)?;
         let from = state.member(operation, self.number, **from)?;
-        // SAFETY: both nodes are live kernel nodes, and the lock gives this thread exclusive access to the graph.
+        // SAFETY: both nodes are live kernel nodes, and the lock gives this thread exclusive access
+        // to the graph.
         unsafe { call!(self.driver(), cuGraphKernelNodeCopyAttributes(to, from)) }
     }
 

@@ -1,9 +1,10 @@
 //! Individual updates of kernel nodes in executable graphs.
 //!
-//! Executable graphs are typically updated between launches, so the common case must cost little more than the driver
-//! call. An update checks that the kernel belongs to the driver and context of the executable graph and that the node
-//! still belongs to its source graph. Both stay true for as long as the executable graph keeps the kernel and is the
-//! only owner of the source graph. The result is stored, and the next update only checks that it uses the same kernel.
+//! Executable graphs are typically updated between launches, so the common case must cost little
+//! more than the driver call. An update checks that the kernel belongs to the driver and context of
+//! the executable graph and that the node still belongs to its source graph. Both stay true for as
+//! long as the executable graph keeps the kernel and is the only owner of the source graph. The
+//! result is stored, and the next update only checks that it uses the same kernel.
 
 use std::ffi::c_void;
 
@@ -28,18 +29,19 @@ pub(super) struct UpdatedKernels(Vec<Option<UpdatedKernel>>);
 
 struct UpdatedKernel {
     kernel: Inner,
-    /// The identity of the source graph if the node's handle is valid for as long as the executable graph exists;
-    /// otherwise 0, which is no graph's identity.
+    /// The identity of the source graph if the node's handle is valid for as long as the executable
+    /// graph exists; otherwise 0, which is no graph's identity.
     settled_in: u64,
     node: Handle<CUgraphNode_st>,
 }
 
 impl GraphExec {
-    /// Sets the arguments of a kernel node for subsequent launches. The kernel and the launch configuration become
-    /// those with which the node was added, even after [`GraphExec::set_kernel_with`].
+    /// Sets the arguments of a kernel node for subsequent launches. The kernel and the launch
+    /// configuration become those with which the node was added, even after
+    /// [`GraphExec::set_kernel_with`].
     ///
-    /// This is a single driver call for a kernel of a [`Library`](crate::Library), without an allocation from the
-    /// second update of a node on.
+    /// This is a single driver call for a kernel of a [`Library`](crate::Library), without an
+    /// allocation from the second update of a node on.
     ///
     /// CUDA: `cuGraphExecKernelNodeSetParams_v2`, and `cuGraphExecKernelNodeSetParams` before 12.0.
     ///
@@ -62,8 +64,8 @@ impl GraphExec {
         unsafe { self.set_kernel_with(node, &node.kernel, node.config, arguments) }
     }
 
-    /// Sets the kernel, the launch configuration and the arguments of a kernel node for subsequent launches. The kernel
-    /// must have the same signature.
+    /// Sets the kernel, the launch configuration and the arguments of a kernel node for subsequent
+    /// launches. The kernel must have the same signature.
     ///
     /// CUDA: `cuGraphExecKernelNodeSetParams_v2`, and `cuGraphExecKernelNodeSetParams` before 12.0.
     ///
@@ -73,9 +75,9 @@ impl GraphExec {
     ///
     /// # Errors
     ///
-    /// An argument error if the kernel belongs to another driver or context, or if the node does not belong to the
-    /// source graph or was removed from it; `CUDA_ERROR_INVALID_VALUE` if the executable graph does not have the node,
-    /// or if the kernel cannot replace the previous one.
+    /// An argument error if the kernel belongs to another driver or context, or if the node does
+    /// not belong to the source graph or was removed from it; `CUDA_ERROR_INVALID_VALUE` if the
+    /// executable graph does not have the node, or if the kernel cannot replace the previous one.
     #[inline]
     pub unsafe fn set_kernel_with<S: Signature>(
         &mut self,
@@ -86,8 +88,8 @@ impl GraphExec {
     ) -> Result<()> {
         let inner = kernel.inner();
         arguments.values_with(|values| {
-            // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller is
-            // responsible for the rest.
+            // SAFETY: `values` holds the address of one value of the right size for each parameter,
+            // and the caller is responsible for the rest.
             unsafe { self.set_kernel_values(**node, inner, &config, values) }
         })
     }
@@ -111,7 +113,8 @@ impl GraphExec {
             return unsafe { self.set_other_kernel(node, kernel, config, values) };
         };
         let params = params(kernel, self.context(), config, values);
-        // SAFETY: the executable graph, the node and the kernel are live, and the caller is responsible for the rest.
+        // SAFETY: the executable graph, the node and the kernel are live, and the caller is
+        // responsible for the rest.
         let set = unsafe {
             call!(
                 &kernel.driver,
@@ -144,8 +147,8 @@ impl GraphExec {
         check_kernel(self.context(), kernel, OPERATION)?;
         let params = params(kernel, self.context(), config, values);
         let set = self.with_own_node(OPERATION, node, |context, exec, raw| {
-            // SAFETY: the executable graph, the node and the kernel are live, and the caller is responsible for the
-            // rest.
+            // SAFETY: the executable graph, the node and the kernel are live, and the caller is
+            // responsible for the rest.
             unsafe { set_params(context, exec, raw, &params) }
         });
         let set = set.map_err(|error| {
@@ -166,7 +169,8 @@ impl UpdatedKernels {
             .then(|| updated.node.raw())
     }
 
-    /// Keeps the kernel of a node, replacing the previous one. `settled` is the node's handle if it stays valid.
+    /// Keeps the kernel of a node, replacing the previous one. `settled` is the node's handle if it
+    /// stays valid.
     #[inline]
     fn keep(&mut self, node: Node, kernel: &Inner, settled: Option<CUgraphNode>) {
         let index = node.number as usize;
@@ -192,9 +196,9 @@ impl UpdatedKernels {
     }
 }
 
-/// Returns `true` if the parameters of a kernel node can be set without a current context. A library kernel is loaded
-/// into the context named by the parameters; a function belongs to a context, which drivers before 12.0 require to be
-/// current.
+/// Returns `true` if the parameters of a kernel node can be set without a current context. A
+/// library kernel is loaded into the context named by the parameters; a function belongs to a
+/// context, which drivers before 12.0 require to be current.
 #[inline]
 fn needs_no_context(driver: &Driver, params: &CUDA_KERNEL_NODE_PARAMS) -> bool {
     !params.kern.is_null() && driver.has(Function::cuGraphExecKernelNodeSetParams_v2)

@@ -15,9 +15,10 @@ use crate::{Device, DevicePointer, Result};
 
 /// A memory allocation node and the address of its memory.
 ///
-/// The address is fixed when the node is added, and is the same in every launch. The memory is allocated when the node
-/// runs. It stays allocated until the node that frees it runs, or until the next launch if the graph was instantiated
-/// with [`AUTO_FREE_ON_LAUNCH`](crate::InstantiateFlags::AUTO_FREE_ON_LAUNCH).
+/// The address is fixed when the node is added, and is the same in every launch. The memory is
+/// allocated when the node runs. It stays allocated until the node that frees it runs, or until the
+/// next launch if the graph was instantiated with
+/// [`AUTO_FREE_ON_LAUNCH`](crate::InstantiateFlags::AUTO_FREE_ON_LAUNCH).
 #[derive(Clone, Copy, Debug)]
 pub struct AllocationNode {
     node: Node,
@@ -81,17 +82,18 @@ impl From<AllocationNode> for Node {
 }
 
 impl Graph {
-    /// Adds a memory allocation node that depends on the nodes in `after`. It allocates `bytes` bytes on the context's
-    /// device.
+    /// Adds a memory allocation node that depends on the nodes in `after`. It allocates `bytes`
+    /// bytes on the context's device.
     ///
-    /// Such a node cannot be removed, and its graph can be neither cloned nor added to another graph.
+    /// Such a node cannot be removed, and its graph can be neither cloned nor added to another
+    /// graph.
     ///
     /// CUDA: `cuGraphAddMemAllocNode`.
     ///
     /// # Errors
     ///
-    /// An argument error if a node in `after` belongs to another graph or was removed; `CUDA_ERROR_INVALID_VALUE` for 0
-    /// bytes.
+    /// An argument error if a node in `after` belongs to another graph or was removed;
+    /// `CUDA_ERROR_INVALID_VALUE` for 0 bytes.
     #[doc(alias = "cuGraphAddMemAllocNode")]
     #[doc(alias = "cudaGraphAddMemAllocNode")]
     pub fn add_allocation(&mut self, after: &[Node], bytes: usize) -> Result<AllocationNode> {
@@ -111,7 +113,8 @@ impl Graph {
                 count,
             } = arguments;
             let added = context.entered(|driver| {
-                // SAFETY: the graph and the nodes are live, the context is current, and `params` receives the address.
+                // SAFETY: the graph and the nodes are live, the context is current, and `params`
+                // receives the address.
                 unsafe {
                     call!(driver, cuGraphAddMemAllocNode(node, graph, after, count, &raw mut params) creates arguments.created())
                 }
@@ -125,19 +128,20 @@ impl Graph {
         })
     }
 
-    /// Adds a memory free node that depends on the nodes in `after`. It frees the memory of an allocation node of the
-    /// same graph.
+    /// Adds a memory free node that depends on the nodes in `after`. It frees the memory of an
+    /// allocation node of the same graph.
     ///
     /// CUDA: `cuGraphAddMemFreeNode`.
     ///
     /// # Safety
     ///
-    /// The node depends on every node that uses the memory, and no other work uses the memory after a launch.
+    /// The node depends on every node that uses the memory, and no other work uses the memory after
+    /// a launch.
     ///
     /// # Errors
     ///
-    /// An argument error if a node belongs to another graph or was removed; `CUDA_ERROR_INVALID_VALUE` if another node
-    /// frees the memory.
+    /// An argument error if a node belongs to another graph or was removed;
+    /// `CUDA_ERROR_INVALID_VALUE` if another node frees the memory.
     #[doc(alias = "cuGraphAddMemFreeNode")]
     #[doc(alias = "cudaGraphAddMemFreeNode")]
     pub unsafe fn add_free(&mut self, after: &[Node], allocation: &AllocationNode) -> Result<Node> {
@@ -152,19 +156,21 @@ impl Graph {
                 after,
                 count,
             } = arguments;
-            // SAFETY: the graph and the nodes are live, and the caller is responsible for the uses of the memory.
+            // SAFETY: the graph and the nodes are live, and the caller is responsible for the uses
+            // of the memory.
             unsafe { call!(driver, cuGraphAddMemFreeNode(node, graph, after, count, address) creates arguments.created()) }
         })
     }
 
-    /// Returns the address and the size in bytes of the memory that a memory allocation node allocates.
+    /// Returns the address and the size in bytes of the memory that a memory allocation node
+    /// allocates.
     ///
     /// CUDA: `cuGraphMemAllocNodeGetParams`.
     ///
     /// # Errors
     ///
-    /// An argument error if the node is in another graph or was removed; `CUDA_ERROR_INVALID_VALUE` if it does not
-    /// allocate.
+    /// An argument error if the node is in another graph or was removed; `CUDA_ERROR_INVALID_VALUE`
+    /// if it does not allocate.
     #[doc(alias = "cuGraphMemAllocNodeGetParams")]
     #[doc(alias = "cudaGraphMemAllocNodeGetParams")]
     pub fn allocation(&self, node: Node) -> Result<AllocationNode> {
@@ -191,8 +197,8 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// An argument error if the node is in another graph or was removed; `CUDA_ERROR_INVALID_VALUE` if it does not
-    /// free.
+    /// An argument error if the node is in another graph or was removed; `CUDA_ERROR_INVALID_VALUE`
+    /// if it does not free.
     #[doc(alias = "cuGraphMemFreeNodeGetParams")]
     #[doc(alias = "cudaGraphMemFreeNodeGetParams")]
     pub fn freed(&self, node: Node) -> Result<DevicePointer<u8>> {
@@ -248,7 +254,8 @@ impl Device {
         ] {
             let mut zero = 0_u64;
             let value: *mut c_void = (&raw mut zero).cast();
-            // SAFETY: `value` points to a 64-bit integer, and 0 is the only value that a high-water mark can be set to.
+            // SAFETY: `value` points to a 64-bit integer, and 0 is the only value that a high-water
+            // mark can be set to.
             unsafe {
                 call!(
                     self.driver(),

@@ -9,19 +9,22 @@ use crate::stream::memory_operation::MAX_BATCH;
 use crate::{Context, Error, MemoryOperation, Result};
 
 impl Graph {
-    /// Adds a batch memory operation node that depends on the nodes in `after`. It performs the operations in order.
+    /// Adds a batch memory operation node that depends on the nodes in `after`. It performs the
+    /// operations in order.
     ///
     /// CUDA: `cuGraphAddBatchMemOpNode`.
     ///
     /// # Safety
     ///
-    /// - The safety requirements of the corresponding [`Stream`](crate::Stream) method hold for each operation.
+    /// - The safety requirements of the corresponding [`Stream`](crate::Stream) method hold for
+    ///   each operation.
     /// - The memory outlives every executable graph instantiated from the graph, and its launches.
     ///
     /// # Errors
     ///
-    /// An argument error for more than 256 operations, or if a node in `after` belongs to another graph or was removed;
-    /// `CUDA_ERROR_NOT_SUPPORTED` if the device does not support an operation.
+    /// An argument error for more than 256 operations, or if a node in `after` belongs to another
+    /// graph or was removed; `CUDA_ERROR_NOT_SUPPORTED` if the device does not support an
+    /// operation.
     #[doc(alias = "cuGraphAddBatchMemOpNode")]
     pub unsafe fn add_memory_operations(
         &mut self,
@@ -37,7 +40,8 @@ impl Graph {
                 after,
                 count,
             } = arguments;
-            // SAFETY: the graph, the nodes and the context are live, and the caller is responsible for the addresses.
+            // SAFETY: the graph, the nodes and the context are live, and the caller is responsible
+            // for the addresses.
             let added =
                 unsafe { call!(driver, cuGraphAddBatchMemOpNode(node, graph, after, count, &raw const params) creates arguments.created()) };
             added.map_err(|error| error.about(format!("{} operations", params.count)))

@@ -11,7 +11,8 @@ use super::tree::State;
 use crate::call;
 use crate::{Kernel, Result};
 
-/// A node of a graph, as a plain identifier. Using it with another graph, or after it was removed, is an error.
+/// A node of a graph, as a plain identifier. Using it with another graph, or after it was removed,
+/// is an error.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Node {
     /// The identity of the outermost graph that contains the node.
@@ -56,7 +57,8 @@ pub enum NodeKind {
     Unknown(u32),
 }
 
-/// A node of a statically known kind, which can be updated. Implemented by the node types of this crate only.
+/// A node of a statically known kind, which can be updated. Implemented by the node types of this
+/// crate only.
 pub trait TypedNode: Clone + Deref<Target = Node> + Into<Node> + FoundNode {}
 
 pub(super) mod sealed {
@@ -64,20 +66,23 @@ pub(super) mod sealed {
     pub trait Sealed {}
 }
 
-/// A node that can be found in a clone of its graph. Implemented by the node types of this crate only.
+/// A node that can be found in a clone of its graph. Implemented by the node types of this crate
+/// only.
 pub trait FoundNode: sealed::Sealed {
     /// Returns the corresponding node of a clone of the graph.
     #[must_use]
     fn at(&self, found: Found) -> Self;
 }
 
-/// The node of a clone that corresponds to a node of the original. Created by [`Graph::find`](super::Graph::find) only.
+/// The node of a clone that corresponds to a node of the original. Created by
+/// [`Graph::find`](super::Graph::find) only.
 #[derive(Debug)]
 pub struct Found(pub(super) Node);
 
 /// A kernel node with the parameters that `S` declares.
 ///
-/// It stores the kernel and the launch configuration that it was added with, so an update needs new arguments only.
+/// It stores the kernel and the launch configuration that it was added with, so an update needs new
+/// arguments only.
 ///
 /// ```no_run
 /// # use curium_driver::{DevicePointer, Graph, Kernel, LaunchConfig, Result, Stream};
@@ -237,15 +242,17 @@ impl<S> fmt::Debug for KernelNode<S> {
 }
 
 impl Graph {
-    /// Removes a node together with its child or body graphs. Its dependents do not inherit its dependencies.
+    /// Removes a node together with its child or body graphs. Its dependents do not inherit its
+    /// dependencies.
     ///
     /// CUDA: `cuGraphDestroyNode`.
     ///
     /// # Errors
     ///
-    /// An argument error if the node belongs to another graph or was removed before, or if the graph contains captured
-    /// work that writes memory, whose order must be kept; `CUDA_ERROR_NOT_PERMITTED` or `CUDA_ERROR_INVALID_VALUE` for
-    /// nodes that allocate or free memory.
+    /// An argument error if the node belongs to another graph or was removed before, or if the
+    /// graph contains captured work that writes memory, whose order must be kept;
+    /// `CUDA_ERROR_NOT_PERMITTED` or `CUDA_ERROR_INVALID_VALUE` for nodes that allocate or free
+    /// memory.
     #[doc(alias = "cuGraphDestroyNode")]
     #[doc(alias = "cudaGraphDestroyNode")]
     pub fn remove(&mut self, node: Node) -> Result<()> {
@@ -266,8 +273,8 @@ impl Graph {
         self.release_objects("Graph::remove", &resources)
     }
 
-    /// Removes a node of a graph whose tree this thread has locked. Returns the objects kept for it, which may be
-    /// dropped only after the lock is released.
+    /// Removes a node of a graph whose tree this thread has locked. Returns the objects kept for
+    /// it, which may be dropped only after the lock is released.
     pub(super) fn remove_in(&self, state: &mut State, node: Node) -> Result<Vec<Resource>> {
         let raw = state.member("Graph::remove", self.number, node)?;
         // SAFETY: the node is live, and its handle is not used again once it is destroyed.

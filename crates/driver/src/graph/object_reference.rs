@@ -28,7 +28,8 @@ impl ObjectReference {
         let flags = CUuserObject_flags::CU_USER_OBJECT_NO_DESTRUCTOR_SYNC.0;
         let mut raw = std::ptr::null_mut();
         let destroy = end::<T> as unsafe extern "C" fn(*mut c_void);
-        // SAFETY: `raw` is valid for writes; `destroy` is called once, when the value is no longer used.
+        // SAFETY: `raw` is valid for writes; `destroy` is called once, when the value is no longer
+        // used.
         let created = unsafe {
             call!(driver, cuUserObjectCreate(&raw mut raw, address.cast(), Some(destroy), 1, flags) creates raw)
         };

@@ -1,11 +1,12 @@
 //! The order of nodes that access leased memory, which no borrow protects.
 //!
-//! A capture has the order of its streams. Operations on captured graphs keep that order, and order nodes that access
-//! the same memory if one of them writes it. Work built in safe code is therefore free of races.
+//! A capture has the order of its streams. Operations on captured graphs keep that order, and order
+//! nodes that access the same memory if one of them writes it. Work built in safe code is therefore
+//! free of races.
 //!
-//! Within one graph, new work depends on all existing nodes. A child graph is ordered with the surrounding graph
-//! through its node. Its own edges cannot express that order, so it is checked, and the work is refused if it is not
-//! ordered.
+//! Within one graph, new work depends on all existing nodes. A child graph is ordered with the
+//! surrounding graph through its node. Its own edges cannot express that order, so it is checked,
+//! and the work is refused if it is not ordered.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -27,8 +28,8 @@ impl Graph {
         Ok(leaves)
     }
 
-    /// Returns `true` if work that uses `added`, a child graph or captured work, must depend on the nodes of the graph,
-    /// whose tree this thread has locked.
+    /// Returns `true` if work that uses `added`, a child graph or captured work, must depend on the
+    /// nodes of the graph, whose tree this thread has locked.
     pub(super) fn must_follow(
         &self,
         state: &mut State,
@@ -77,7 +78,8 @@ impl Graph {
     }
 }
 
-/// Returns `start` and all nodes that a path of edges, in the direction given by `ends`, connects it to.
+/// Returns `start` and all nodes that a path of edges, in the direction given by `ends`, connects
+/// it to.
 fn reachable(start: Node, edges: &[Edge], ends: fn(&Edge) -> (Node, Node)) -> HashSet<Node> {
     let mut reached = HashSet::from([start]);
     let mut pending = vec![start];
@@ -118,7 +120,8 @@ impl State {
         })
     }
 
-    /// Returns an error of `operation` if captured work that writes memory depends on the order of nodes.
+    /// Returns an error of `operation` if captured work that writes memory depends on the order of
+    /// nodes.
     pub(super) fn check_reorderable(&self, operation: &'static str) -> Result<()> {
         if !self
             .resources_by_graph()
@@ -146,13 +149,15 @@ impl Resource {
 }
 
 impl ResourceSet {
-    /// Returns `true` if a lease conflicts with one kept here: one of the two writes the same memory.
+    /// Returns `true` if a lease conflicts with one kept here: one of the two writes the same
+    /// memory.
     fn conflicts_with(&self, lease: &Lease) -> bool {
         self.matching_lease(lease)
             .is_some_and(|existing| existing.is_write() || lease.is_write())
     }
 
-    /// Returns `true` if `self` can replace `old` without a new conflict with the work that uses `whole`.
+    /// Returns `true` if `self` can replace `old` without a new conflict with the work that uses
+    /// `whole`.
     pub(super) fn can_replace(&self, old: &Self, whole: &Self) -> bool {
         self.leases().all(|lease| {
             let is_covered = old

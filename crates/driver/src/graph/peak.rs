@@ -16,7 +16,8 @@ enum Use {
 
 /// A flow network whose minimum cut separates the nodes that have run from the others.
 struct Network {
-    /// The edges of each node, by index. An edge and its reverse have the numbers `2 * n` and `2 * n + 1`.
+    /// The edges of each node, by index. An edge and its reverse have the numbers `2 * n` and
+    /// `2 * n + 1`.
     outgoing: Vec<Vec<usize>>,
     edges: Vec<FlowEdge>,
     /// The distance of each node from the source; `None` if it is not reached.
@@ -35,14 +36,15 @@ struct FlowEdge {
 const UNLIMITED: u64 = u64::MAX / 2;
 
 impl Graph {
-    /// Returns the largest number of bytes that the allocation nodes of this graph can have allocated at the same time in one
-    /// launch, whichever order the driver chooses for nodes that do not depend on each other. Memory that the graph does not
-    /// free stays allocated after the launch.
+    /// Returns the largest number of bytes that the allocation nodes of this graph can have
+    /// allocated at the same time in one launch, whichever order the driver chooses for nodes that
+    /// do not depend on each other. Memory that the graph does not free stays allocated after the
+    /// launch.
     ///
-    /// A launch needs this much memory, rounded up by the driver to whole pages, on the device for which
-    /// [`Device::graph_memory`](crate::Device::graph_memory) reports it. Executable graphs that are not launched concurrently
-    /// share it. Memory that a graph only uses, such as buffers from outside the capture, is not counted. Neither is that of
-    /// child and body graphs.
+    /// A launch needs this much memory, rounded up by the driver to whole pages, on the device for
+    /// which [`Device::graph_memory`](crate::Device::graph_memory) reports it. Executable graphs
+    /// that are not launched concurrently share it. Memory that a graph only uses, such as buffers
+    /// from outside the capture, is not counted. Neither is that of child and body graphs.
     ///
     /// ```
     /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -59,8 +61,8 @@ impl Graph {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// CUDA: `cuGraphGetNodes`, `cuGraphGetEdges_v2`, `cuGraphNodeGetType`, `cuGraphMemAllocNodeGetParams`,
-    /// `cuGraphMemFreeNodeGetParams`.
+    /// CUDA: `cuGraphGetNodes`, `cuGraphGetEdges_v2`, `cuGraphNodeGetType`,
+    /// `cuGraphMemAllocNodeGetParams`, `cuGraphMemFreeNodeGetParams`.
     ///
     /// # Errors
     ///
@@ -95,8 +97,9 @@ impl Graph {
     }
 }
 
-/// Returns by how many bytes each node changes the allocated memory. Allocations that cannot be live at the same time may have
-/// the same address, so nodes are visited in an order in which each follows those that it depends on.
+/// Returns by how many bytes each node changes the allocated memory. Allocations that cannot be
+/// live at the same time may have the same address, so nodes are visited in an order in which each
+/// follows those that it depends on.
 fn changes(uses: &[Use], dependencies: &[(usize, usize)]) -> Vec<i64> {
     let mut changes = vec![0; uses.len()];
     let mut live = HashMap::new();
@@ -140,10 +143,11 @@ fn in_order(nodes: usize, dependencies: &[(usize, usize)]) -> Vec<usize> {
     order
 }
 
-/// Returns the largest sum of `changes` over the nodes that may have run at one time: with each node, all those that it depends
-/// on have run.
+/// Returns the largest sum of `changes` over the nodes that may have run at one time: with each
+/// node, all those that it depends on have run.
 ///
-/// This is a maximum closure: the sum of the increases, less the minimum cut between these and the decreases.
+/// This is a maximum closure: the sum of the increases, less the minimum cut between these and the
+/// decreases.
 fn peak(changes: &[i64], dependencies: &[(usize, usize)]) -> u64 {
     let source = changes.len();
     let target = source + 1;
@@ -213,7 +217,8 @@ impl Network {
         self.distances[target].is_some()
     }
 
-    /// Adds flow along one shortest path, and returns it. Graphs are deeper than the stack, so this does not recurse.
+    /// Adds flow along one shortest path, and returns it. Graphs are deeper than the stack, so this
+    /// does not recurse.
     fn augment(&mut self, source: usize, target: usize) -> u64 {
         let mut path: Vec<usize> = Vec::new();
         let mut node = source;
@@ -277,7 +282,8 @@ mod tests {
     fn allocations_share_an_address_one_after_another() {
         let allocate = |bytes| Use::Allocate { address: 64, bytes };
         let free = Use::Free { address: 64 };
-        // In the order of the dependencies: 2, 1, 3, 0, and a node that frees the memory of another graph.
+        // In the order of the dependencies: 2, 1, 3, 0, and a node that frees the memory of another
+        // graph.
         let uses = [
             free,
             free,

@@ -28,10 +28,12 @@ struct Layout {
 }
 
 impl Graph {
-    /// Returns a drawing of the graph as SVG. Each node is below its dependencies and shows its kind and kernel;
-    /// programmatic edges are dashed. Child and body graphs are not shown; draw them separately.
+    /// Returns a drawing of the graph as SVG. Each node is below its dependencies and shows its
+    /// kind and kernel; programmatic edges are dashed. Child and body graphs are not shown; draw
+    /// them separately.
     ///
-    /// Drivers before CUDA 12.3 do not report the names of captured kernels, which are labeled "kernel".
+    /// Drivers before CUDA 12.3 do not report the names of captured kernels, which are labeled
+    /// "kernel".
     ///
     /// CUDA: `cuGraphGetNodes`, `cuGraphGetEdges_v2`, `cuGraphNodeGetType`; for a captured kernel
     /// `cuGraphKernelNodeGetParams_v2` and `cuFuncGetName` or `cuKernelGetName`.
@@ -85,8 +87,8 @@ impl Graph {
 }
 
 impl Layout {
-    /// Puts each node below the lowest of its dependencies. Nodes of a cycle, which have no such layer, stay where they
-    /// are after as many rounds as there are nodes.
+    /// Puts each node below the lowest of its dependencies. Nodes of a cycle, which have no such
+    /// layer, stay where they are after as many rounds as there are nodes.
     fn new(nodes: &[Node], edges: &[Edge]) -> Self {
         let mut layer: HashMap<Node, usize> = nodes.iter().map(|node| (*node, 0)).collect();
         for _ in nodes {
@@ -152,7 +154,8 @@ impl Layout {
         );
     }
 
-    /// Returns the path of an edge: straight to the next layer, otherwise between the columns, where no box hides it.
+    /// Returns the path of an edge: straight to the next layer, otherwise between the columns,
+    /// where no box hides it.
     fn path(&self, edge: &Edge) -> String {
         let ((from_x, from_y), (to_x, to_y)) = (self.corner(edge.from), self.corner(edge.to));
         let lane = from_x + WIDTH + ACROSS / 2;

@@ -10,23 +10,25 @@ use crate::Result;
 use crate::call;
 
 impl Graph {
-    /// Adds a node of any kind from raw parameters, with the given dependencies. For kinds of nodes without a dedicated
-    /// method. The driver writes its results to `params`.
+    /// Adds a node of any kind from raw parameters, with the given dependencies. For kinds of nodes
+    /// without a dedicated method. The driver writes its results to `params`.
     ///
-    /// Requires a driver for CUDA 12.2. CUDA: `cuGraphAddNode_v3`, `cuGraphAddNode_v2` before 13.4, `cuGraphAddNode`
-    /// before 12.3.
+    /// Requires a driver for CUDA 12.2. CUDA: `cuGraphAddNode_v3`, `cuGraphAddNode_v2` before 13.4,
+    /// `cuGraphAddNode` before 12.3.
     ///
     /// # Safety
     ///
-    /// - Everything that `params` refers to is live, belongs to this driver, and outlives everything created from the
-    ///   graph.
-    /// - The safety requirements of the method that adds nodes of this kind hold, such as [`Graph::add_kernel`].
-    /// - Kernels that may start before a dependency has completed synchronize their conflicting accesses themselves.
+    /// - Everything that `params` refers to is live, belongs to this driver, and outlives
+    ///   everything created from the graph.
+    /// - The safety requirements of the method that adds nodes of this kind hold, such as
+    ///   [`Graph::add_kernel`].
+    /// - Kernels that may start before a dependency has completed synchronize their conflicting
+    ///   accesses themselves.
     ///
     /// # Errors
     ///
-    /// An argument error if a node in `after` belongs to another graph or was removed; an error returned by the driver
-    /// for invalid parameters.
+    /// An argument error if a node in `after` belongs to another graph or was removed; an error
+    /// returned by the driver for invalid parameters.
     #[doc(alias = "cuGraphAddNode")]
     #[doc(alias = "cudaGraphAddNode")]
     pub unsafe fn add_raw(
@@ -40,7 +42,8 @@ impl Graph {
 
     /// Sets the raw parameters of a node of any kind. Existing executable graphs are not affected.
     ///
-    /// Requires a driver for CUDA 12.2. CUDA: `cuGraphNodeSetParams_v2`, `cuGraphNodeSetParams` before 13.4.
+    /// Requires a driver for CUDA 12.2. CUDA: `cuGraphNodeSetParams_v2`, `cuGraphNodeSetParams`
+    /// before 13.4.
     ///
     /// # Safety
     ///
@@ -48,8 +51,8 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// An argument error if the node belongs to another graph or was removed; `CUDA_ERROR_INVALID_VALUE` for a node of
-    /// another kind.
+    /// An argument error if the node belongs to another graph or was removed;
+    /// `CUDA_ERROR_INVALID_VALUE` for a node of another kind.
     #[doc(alias = "cuGraphNodeSetParams")]
     #[doc(alias = "cudaGraphNodeSetParams")]
     pub unsafe fn set_raw(&mut self, node: Node, params: &mut CUgraphNodeParams) -> Result<()> {
@@ -66,8 +69,8 @@ impl Graph {
         })
     }
 
-    /// Returns the raw parameters of a node of any kind. Memory that they point to belongs to the node and must not be
-    /// modified.
+    /// Returns the raw parameters of a node of any kind. Memory that they point to belongs to the
+    /// node and must not be modified.
     ///
     /// Requires a driver for CUDA 13.2. CUDA: `cuGraphNodeGetParams`.
     ///
@@ -116,21 +119,21 @@ impl Graph {
             } = arguments;
             context.entered(|_| {
                 if driver.has(Function::cuGraphAddNode_v3) {
-                    // SAFETY: the graph and the nodes are live, and the caller is responsible for the parameters and
-                    // the edges.
+                    // SAFETY: the graph and the nodes are live, and the caller is responsible for
+                    // the parameters and the edges.
                     return unsafe {
                         call!(driver, cuGraphAddNode_v3(node, graph, after, data, count, params) creates arguments.created())
                     };
                 }
                 if is_plain && !driver.has(Function::cuGraphAddNode_v2) {
-                    // SAFETY: the graph and the nodes are live, and the caller is responsible for the parameters and
-                    // the edges.
+                    // SAFETY: the graph and the nodes are live, and the caller is responsible for
+                    // the parameters and the edges.
                     return unsafe {
                         call!(driver, cuGraphAddNode(node, graph, after, count, params) creates arguments.created())
                     };
                 }
-                // SAFETY: the graph and the nodes are live, and the caller is responsible for the parameters and the
-                // edges.
+                // SAFETY: the graph and the nodes are live, and the caller is responsible for the
+                // parameters and the edges.
                 unsafe {
                     call!(driver, cuGraphAddNode_v2(node, graph, after, data, count, params) creates arguments.created())
                 }

@@ -1,7 +1,7 @@
 //! Recapture: captures the work of a graph again, into the same nodes.
 //!
-//! The driver matches the new work with the nodes in the order of their creation. If that fails, the graph is
-//! undefined, and its tree refuses every later use.
+//! The driver matches the new work with the nodes in the order of their creation. If that fails,
+//! the graph is undefined, and its tree refuses every later use.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,8 +16,8 @@ use crate::base::release::release;
 use crate::call;
 use crate::{Error, Result, Stream};
 
-/// A recapture in progress. Dropping it ends the capture, and leaves the graph unusable unless the recapture was
-/// completed.
+/// A recapture in progress. Dropping it ends the capture, and leaves the graph unusable unless the
+/// recapture was completed.
 struct Recapture<'graph> {
     graph: &'graph mut Graph,
     scope: CaptureScope,
@@ -32,17 +32,18 @@ const UNUSABLE: &str =
     "a recapture of the graph has failed, which leaves it undefined; capture a new graph";
 
 impl Graph {
-    /// Captures the work of the graph again, which replaces the parameters of its nodes: buffers, values, launch
-    /// configurations. The work is not executed. The nodes stay the same, so
-    /// [`GraphExec::update`](crate::GraphExec::update) can then update an executable graph without a second graph.
+    /// Captures the work of the graph again, which replaces the parameters of its nodes: buffers,
+    /// values, launch configurations. The work is not executed. The nodes stay the same, so
+    /// [`GraphExec::update`](crate::GraphExec::update) can then update an executable graph without
+    /// a second graph.
     ///
-    /// `work` must enqueue the same operations in the same order as when the graph was captured, on the same forks.
-    /// Memory that the graph allocates keeps its size and its address. The rules of [`Graph::capture`] apply to `work`.
-    /// The buffers, kernels and functions of the previous work are released; executable graphs that were instantiated
-    /// before keep theirs.
+    /// `work` must enqueue the same operations in the same order as when the graph was captured, on
+    /// the same forks. Memory that the graph allocates keeps its size and its address. The rules of
+    /// [`Graph::capture`] apply to `work`. The buffers, kernels and functions of the previous work
+    /// are released; executable graphs that were instantiated before keep theirs.
     ///
-    /// If `work` fails, panics or enqueues other operations, **the graph is unusable**: every later use of it is an
-    /// argument error.
+    /// If `work` fails, panics or enqueues other operations, **the graph is unusable**: every later
+    /// use of it is an argument error.
     ///
     /// ```
     /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -56,13 +57,14 @@ impl Graph {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// Requires a driver for CUDA 13.3. CUDA: `cuStreamBeginRecaptureToGraph`, `cuStreamEndCapture`,
-    /// `cuStreamCreateWithPriority`.
+    /// Requires a driver for CUDA 13.3. CUDA: `cuStreamBeginRecaptureToGraph`,
+    /// `cuStreamEndCapture`, `cuStreamCreateWithPriority`.
     ///
     /// # Errors
     ///
-    /// The error of `work`; `CUDA_ERROR_GRAPH_RECAPTURE_FAILURE` from the operation that differs, or from the end if
-    /// operations are missing; an argument error if the graph is a child graph or a body graph.
+    /// The error of `work`; `CUDA_ERROR_GRAPH_RECAPTURE_FAILURE` from the operation that differs,
+    /// or from the end if operations are missing; an argument error if the graph is a child graph
+    /// or a body graph.
     #[doc(alias = "cuStreamBeginRecaptureToGraph")]
     pub fn recapture<E: From<Error>>(
         &mut self,
@@ -73,15 +75,15 @@ impl Graph {
         Ok(recapture.complete()?)
     }
 
-    /// Starts the recapture on `root` and blocks every other use of the graph. The driver releases the graph's user
-    /// objects.
+    /// Starts the recapture on `root` and blocks every other use of the graph. The driver releases
+    /// the graph's user objects.
     fn begin_recapture(&self, root: &Stream) -> Result<()> {
         let mut state = self.tree.lock()?;
         let driver = self.driver();
         let raw = state.graph(OPERATION, self.number)?;
         let stream = root.as_raw();
-        // SAFETY: the stream is live, and no other code has its handle; the graph is live, and not used until the
-        // capture ends. Without a callback, every parameter of a node may change.
+        // SAFETY: the stream is live, and no other code has its handle; the graph is live, and not
+        // used until the capture ends. Without a callback, every parameter of a node may change.
         unsafe {
             call!(
                 driver,
@@ -119,7 +121,8 @@ impl<'graph> Recapture<'graph> {
         })
     }
 
-    /// Ends the capture. The graph then keeps the objects that the new work uses instead of those of the old work.
+    /// Ends the capture. The graph then keeps the objects that the new work uses instead of those
+    /// of the old work.
     fn complete(&mut self) -> Result<()> {
         let captured = self.scope.finish()?;
         let mut state = self.graph.tree.lock()?;

@@ -28,7 +28,8 @@ pub enum GraphUpdate {
 pub struct UpdateFailure {
     /// The class of the reason.
     pub reason: UpdateFailureReason,
-    /// The node that does not match; `None` if it is in a child graph, or if the driver reports none.
+    /// The node that does not match; `None` if it is in a child graph, or if the driver reports
+    /// none.
     pub node: Option<Node>,
     /// The driver's error, which describes the node.
     pub error: Error,
@@ -57,18 +58,18 @@ pub enum UpdateFailureReason {
 }
 
 impl GraphExec {
-    /// Updates every node with the parameters in `graph`, which must have the same topology. Pending launches are not
-    /// affected.
+    /// Updates every node with the parameters in `graph`, which must have the same topology.
+    /// Pending launches are not affected.
     ///
-    /// Nodes that were updated individually get the parameters in `graph` too. They are still identified by the nodes
-    /// of the original source graph.
+    /// Nodes that were updated individually get the parameters in `graph` too. They are still
+    /// identified by the nodes of the original source graph.
     ///
     /// CUDA: `cuGraphExecUpdate_v2`, and `cuGraphExecUpdate` before 12.0.
     ///
     /// # Errors
     ///
-    /// An argument error if the graph belongs to another context or driver, and any error returned by the driver. A
-    /// graph that does not match is not an error; see [`GraphUpdate::Failed`].
+    /// An argument error if the graph belongs to another context or driver, and any error returned
+    /// by the driver. A graph that does not match is not an error; see [`GraphUpdate::Failed`].
     #[doc(alias = "cuGraphExecUpdate")]
     #[doc(alias = "cudaGraphExecUpdate")]
     pub fn update(&mut self, graph: &Graph) -> Result<GraphUpdate> {
@@ -85,8 +86,8 @@ impl GraphExec {
         let mut info = CUgraphExecUpdateResultInfo::default();
         let updated = self.context().entered(|driver| {
             if driver.has(Function::cuGraphExecUpdate_v2) {
-                // SAFETY: the executable graph and the graph are live, `info` is valid for writes, and this thread has
-                // exclusive access to both.
+                // SAFETY: the executable graph and the graph are live, `info` is valid for writes,
+                // and this thread has exclusive access to both.
                 return unsafe {
                     call!(
                         driver,
@@ -96,12 +97,13 @@ impl GraphExec {
             }
             let node = &raw mut info.errorNode;
             let result = &raw mut info.result;
-            // SAFETY: the executable graph and the graph are live, `node` and `result` are valid for writes, and this
-            // thread has exclusive access to both graphs.
+            // SAFETY: the executable graph and the graph are live, `node` and `result` are valid
+            // for writes, and this thread has exclusive access to both graphs.
             unsafe { call!(driver, cuGraphExecUpdate(self.as_raw(), raw, node, result)) }
         });
         let resources = state.resources();
-        // After a failure the executable graph keeps both: the driver does not guarantee that nothing was updated.
+        // After a failure the executable graph keeps both: the driver does not guarantee that
+        // nothing was updated.
         match updated {
             Ok(()) => {
                 drop(state);

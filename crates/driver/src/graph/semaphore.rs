@@ -25,10 +25,11 @@ pub struct GraphSemaphore {
     owner: Arc<dyn SemaphoreOwner>,
 }
 
-/// The owner of a semaphore that graphs use. It may destroy the semaphore only after all launches of these graphs have
-/// completed.
+/// The owner of a semaphore that graphs use. It may destroy the semaphore only after all launches
+/// of these graphs have completed.
 pub trait SemaphoreOwner: Send + Sync {
-    /// Called before an executable graph that uses the semaphore is launched on `stream`. Must not launch that graph.
+    /// Called before an executable graph that uses the semaphore is launched on `stream`. Must not
+    /// launch that graph.
     fn launched(&self, stream: &Stream);
 }
 
@@ -45,8 +46,9 @@ pub(super) struct Waits {
 }
 
 impl GraphSemaphore {
-    /// Creates an operand from the semaphore `raw` of `context`, which `owner` keeps alive. `owner` is notified of each
-    /// launch. `value` is the value that a timeline semaphore is signaled with or waited for; other kinds ignore it.
+    /// Creates an operand from the semaphore `raw` of `context`, which `owner` keeps alive. `owner`
+    /// is notified of each launch. `value` is the value that a timeline semaphore is signaled with
+    /// or waited for; other kinds ignore it.
     ///
     /// # Safety
     ///
@@ -74,8 +76,8 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// An argument error if a semaphore belongs to another context or driver, or if a node in `after` belongs to
-    /// another graph or was removed; any error returned by the driver.
+    /// An argument error if a semaphore belongs to another context or driver, or if a node in
+    /// `after` belongs to another graph or was removed; any error returned by the driver.
     #[doc(alias = "cuGraphAddExternalSemaphoresSignalNode")]
     #[doc(alias = "cudaGraphAddExternalSemaphoresSignalNode")]
     pub fn add_semaphore_signal(
@@ -100,15 +102,15 @@ impl Graph {
         added.map(SemaphoreSignalNode)
     }
 
-    /// Adds an external semaphore wait node that depends on the nodes in `after`. Make sure that the semaphores are
-    /// signaled; otherwise the launch never completes.
+    /// Adds an external semaphore wait node that depends on the nodes in `after`. Make sure that
+    /// the semaphores are signaled; otherwise the launch never completes.
     ///
     /// CUDA: `cuGraphAddExternalSemaphoresWaitNode`.
     ///
     /// # Errors
     ///
-    /// An argument error if a semaphore belongs to another context or driver, or if a node in `after` belongs to
-    /// another graph or was removed; any error returned by the driver.
+    /// An argument error if a semaphore belongs to another context or driver, or if a node in
+    /// `after` belongs to another graph or was removed; any error returned by the driver.
     #[doc(alias = "cuGraphAddExternalSemaphoresWaitNode")]
     #[doc(alias = "cudaGraphAddExternalSemaphoresWaitNode")]
     pub fn add_semaphore_wait(
@@ -139,8 +141,8 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// An argument error if a semaphore belongs to another context or driver, or if the node belongs to another graph
-    /// or was removed; any error returned by the driver.
+    /// An argument error if a semaphore belongs to another context or driver, or if the node
+    /// belongs to another graph or was removed; any error returned by the driver.
     #[doc(alias = "cuGraphExternalSemaphoresSignalNodeSetParams")]
     pub fn set_semaphore_signal(
         &mut self,
@@ -171,8 +173,8 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// An argument error if a semaphore belongs to another context or driver, or if the node belongs to another graph
-    /// or was removed; any error returned by the driver.
+    /// An argument error if a semaphore belongs to another context or driver, or if the node
+    /// belongs to another graph or was removed; any error returned by the driver.
     #[doc(alias = "cuGraphExternalSemaphoresWaitNodeSetParams")]
     pub fn set_semaphore_wait(
         &mut self,

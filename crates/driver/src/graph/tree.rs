@@ -1,8 +1,9 @@
-//! The state that a graph shares with its child and body graphs: a lock, since the driver's graph functions are not
-//! thread-safe, and the nodes with the objects that they keep alive.
+//! The state that a graph shares with its child and body graphs: a lock, since the driver's graph
+//! functions are not thread-safe, and the nodes with the objects that they keep alive.
 //!
-//! A node handle of the driver dangles once the node is destroyed, and may be reused. A [`Node`](super::node::Node) is
-//! therefore a number. Each use looks up the handle here, or finds that the node was removed.
+//! A node handle of the driver dangles once the node is destroyed, and may be reused. A
+//! [`Node`](super::node::Node) is therefore a number. Each use looks up the handle here, or finds
+//! that the node was removed.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -31,7 +32,8 @@ pub(crate) struct Tree {
 /// The graphs and nodes of a tree.
 pub(super) struct State {
     identity: u64,
-    /// The graphs by number, the outermost first; `None` for a graph that was removed with its node.
+    /// The graphs by number, the outermost first; `None` for a graph that was removed with its
+    /// node.
     graphs: Vec<Option<Handle<CUgraph_st>>>,
     /// The nodes by number; `None` for a removed node.
     nodes: Vec<Option<Entry>>,
@@ -39,8 +41,8 @@ pub(super) struct State {
     numbers: HashMap<usize, u32>,
     /// The objects kept for nodes that were captured or already existed, by graph number.
     inherited: HashMap<u32, ResourceSet>,
-    /// The number of references that each graph retains to a user object, by graph number and address. The driver does
-    /// not detect excess releases.
+    /// The number of references that each graph retains to a user object, by graph number and
+    /// address. The driver does not detect excess releases.
     objects: HashMap<(u32, usize), u32>,
     /// The reason why all graphs of the tree refuse every use, if they do.
     refusal: Option<&'static str>,
@@ -107,7 +109,8 @@ impl Tree {
     }
 
     pub(super) fn destroy(&mut self) -> Result<()> {
-        // SAFETY: the graph is live, no other code has its handle, and it is not used again once it is destroyed.
+        // SAFETY: the graph is live, no other code has its handle, and it is not used again once it
+        // is destroyed.
         unsafe { call!(self.context.driver(), cuGraphDestroy(self.raw.raw())) }.map_err(
             |error| error.about_handle("graph", self.raw.raw(), self.context.device().as_raw()),
         )?;
@@ -213,7 +216,8 @@ impl State {
         self.objects = objects;
     }
 
-    /// Adds the node that `call` creates, which depends on the nodes in `after` and uses `resource`.
+    /// Adds the node that `call` creates, which depends on the nodes in `after` and uses
+    /// `resource`.
     pub(super) fn add_node(
         &mut self,
         driver: &Driver,
@@ -275,8 +279,8 @@ impl State {
         }
     }
 
-    /// Registers `raw` as a graph contained in a node and returns its number. Returns the existing number if it is
-    /// registered already.
+    /// Registers `raw` as a graph contained in a node and returns its number. Returns the existing
+    /// number if it is registered already.
     pub(super) fn add_subgraph(&mut self, node: Node, raw: CUgraph) -> u32 {
         let existing = self
             .graphs
@@ -319,8 +323,8 @@ impl State {
             .as_ref()
     }
 
-    /// Replaces the object that a node keeps and returns the old one, which may be dropped only after the lock is
-    /// released.
+    /// Replaces the object that a node keeps and returns the old one, which may be dropped only
+    /// after the lock is released.
     #[must_use]
     pub(super) fn replace_resource(
         &mut self,
@@ -331,8 +335,8 @@ impl State {
         std::mem::replace(&mut entry.resource, resource)
     }
 
-    /// Removes a node with the graphs that it contains. The returned objects may be dropped only after the lock is
-    /// released.
+    /// Removes a node with the graphs that it contains. The returned objects may be dropped only
+    /// after the lock is released.
     #[must_use]
     pub(super) fn remove(&mut self, node: Node) -> Vec<Resource> {
         let entry = self
@@ -379,8 +383,8 @@ impl State {
         self.inherited.entry(graph).or_default().extend(resources);
     }
 
-    /// Replaces the objects kept for the outermost graph, whose nodes were captured again. The returned objects may be
-    /// dropped only after the lock is released.
+    /// Replaces the objects kept for the outermost graph, whose nodes were captured again. The
+    /// returned objects may be dropped only after the lock is released.
     #[must_use]
     pub(super) fn replace_resources(
         &mut self,

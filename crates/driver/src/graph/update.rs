@@ -21,7 +21,8 @@ use crate::call;
 use crate::{Driver, Error, Event, MemoryOperation, Result};
 
 impl GraphExec {
-    /// Sets the operands of a memory copy node for subsequent launches. The kinds of memory must stay the same.
+    /// Sets the operands of a memory copy node for subsequent launches. The kinds of memory must
+    /// stay the same.
     ///
     /// CUDA: `cuGraphExecMemcpyNodeSetParams`.
     ///
@@ -32,7 +33,8 @@ impl GraphExec {
     /// # Errors
     ///
     /// An argument error if the node does not belong to the source graph or was removed from it;
-    /// `CUDA_ERROR_INVALID_VALUE` if the executable graph does not have the node, or if the operands do not match it.
+    /// `CUDA_ERROR_INVALID_VALUE` if the executable graph does not have the node, or if the
+    /// operands do not match it.
     #[doc(alias = "cuGraphExecMemcpyNodeSetParams")]
     #[doc(alias = "cudaGraphExecMemcpyNodeSetParams")]
     #[inline]
@@ -40,8 +42,8 @@ impl GraphExec {
         let raw = copy.to_raw();
         let context = self.context().as_raw();
         let set = self.with_node("GraphExec::set_copy", *node, |driver, exec, node| {
-            // SAFETY: the executable graph, the node and the context are live, and the caller is responsible for the
-            // operands.
+            // SAFETY: the executable graph, the node and the context are live, and the caller is
+            // responsible for the operands.
             unsafe {
                 call!(
                     driver,
@@ -70,8 +72,8 @@ impl GraphExec {
         let raw = fill.to_raw();
         let context = self.context().as_raw();
         let set = self.with_node("GraphExec::set_fill", *node, |driver, exec, node| {
-            // SAFETY: the executable graph, the node and the context are live, and the caller is responsible for the
-            // memory.
+            // SAFETY: the executable graph, the node and the context are live, and the caller is
+            // responsible for the memory.
             unsafe {
                 call!(
                     driver,
@@ -88,14 +90,16 @@ impl GraphExec {
     ///
     /// # Errors
     ///
-    /// An argument error if the event belongs to another context or driver; otherwise as for [`GraphExec::set_copy`].
+    /// An argument error if the event belongs to another context or driver; otherwise as for
+    /// [`GraphExec::set_copy`].
     #[doc(alias = "cuGraphExecEventRecordNodeSetEvent")]
     #[doc(alias = "cudaGraphExecEventRecordNodeSetEvent")]
     #[inline]
     pub fn set_event_record(&mut self, node: EventRecordNode, event: &Event) -> Result<()> {
         check_event(self.context(), event, "GraphExec::set_event_record")?;
         self.with_node("GraphExec::set_event_record", *node, |driver, exec, raw| {
-            // SAFETY: the executable graph, the node and the event are live and belong to this driver.
+            // SAFETY: the executable graph, the node and the event are live and belong to this
+            // driver.
             unsafe {
                 call!(
                     driver,
@@ -113,14 +117,16 @@ impl GraphExec {
     ///
     /// # Errors
     ///
-    /// An argument error if the event belongs to another context or driver; otherwise as for [`GraphExec::set_copy`].
+    /// An argument error if the event belongs to another context or driver; otherwise as for
+    /// [`GraphExec::set_copy`].
     #[doc(alias = "cuGraphExecEventWaitNodeSetEvent")]
     #[doc(alias = "cudaGraphExecEventWaitNodeSetEvent")]
     #[inline]
     pub fn set_event_wait(&mut self, node: EventWaitNode, event: &Event) -> Result<()> {
         check_event(self.context(), event, "GraphExec::set_event_wait")?;
         self.with_node("GraphExec::set_event_wait", *node, |driver, exec, raw| {
-            // SAFETY: the executable graph, the node and the event are live and belong to this driver.
+            // SAFETY: the executable graph, the node and the event are live and belong to this
+            // driver.
             unsafe {
                 call!(
                     driver,
@@ -138,7 +144,8 @@ impl GraphExec {
     ///
     /// # Errors
     ///
-    /// An argument error if a semaphore belongs to another context; otherwise as for [`GraphExec::set_copy`].
+    /// An argument error if a semaphore belongs to another context; otherwise as for
+    /// [`GraphExec::set_copy`].
     #[doc(alias = "cuGraphExecExternalSemaphoresSignalNodeSetParams")]
     #[inline]
     pub fn set_semaphore_signal(
@@ -182,7 +189,8 @@ impl GraphExec {
     ///
     /// # Errors
     ///
-    /// An argument error if a semaphore belongs to another context; otherwise as for [`GraphExec::set_copy`].
+    /// An argument error if a semaphore belongs to another context; otherwise as for
+    /// [`GraphExec::set_copy`].
     #[doc(alias = "cuGraphExecExternalSemaphoresWaitNodeSetParams")]
     #[inline]
     pub fn set_semaphore_wait(
@@ -241,7 +249,8 @@ impl GraphExec {
             "GraphExec::set_memory_operations",
             *node,
             |driver, exec, raw| {
-                // SAFETY: the executable graph and the node are live, and the caller is responsible for the addresses.
+                // SAFETY: the executable graph and the node are live, and the caller is responsible
+                // for the addresses.
                 unsafe {
                     call!(
                         driver,
@@ -252,15 +261,16 @@ impl GraphExec {
         )
     }
 
-    /// Updates a child graph node with the current parameters in `child` for subsequent launches. `child` must have the
-    /// same topology as before.
+    /// Updates a child graph node with the current parameters in `child` for subsequent launches.
+    /// `child` must have the same topology as before.
     ///
     /// CUDA: `cuGraphExecChildGraphNodeSetParams`.
     ///
     /// # Errors
     ///
-    /// An argument error if the child belongs to another context or driver or to the source graph, or if its captured
-    /// work has a new conflict with other work of the executable graph; otherwise as for [`GraphExec::set_copy`].
+    /// An argument error if the child belongs to another context or driver or to the source graph,
+    /// or if its captured work has a new conflict with other work of the executable graph;
+    /// otherwise as for [`GraphExec::set_copy`].
     #[doc(alias = "cuGraphExecChildGraphNodeSetParams")]
     #[doc(alias = "cudaGraphExecChildGraphNodeSetParams")]
     #[inline]
@@ -282,8 +292,8 @@ impl GraphExec {
                 );
                 return Err(Error::argument(operation, reason));
             }
-            // SAFETY: the executable graph, the node and the graph are live, and this thread has exclusive access to
-            // all of them.
+            // SAFETY: the executable graph, the node and the graph are live, and this thread has
+            // exclusive access to all of them.
             unsafe {
                 call!(
                     self.driver(),
@@ -313,13 +323,15 @@ impl GraphExec {
     pub unsafe fn set_raw(&mut self, node: Node, params: &mut CUgraphNodeParams) -> Result<()> {
         let context = self.context();
         self.with_node("GraphExec::set_raw", node, |driver, exec, raw| {
-            // SAFETY: the executable graph and the node are live, and the caller is responsible for the parameters.
+            // SAFETY: the executable graph and the node are live, and the caller is responsible for
+            // the parameters.
             context
                 .entered(|_| unsafe { call!(driver, cuGraphExecNodeSetParams(exec, raw, params)) })
         })
     }
 
-    /// Enables or disables a node in subsequent launches. Only kernel, memory copy and memset nodes can be disabled.
+    /// Enables or disables a node in subsequent launches. Only kernel, memory copy and memset nodes
+    /// can be disabled.
     ///
     /// CUDA: `cuGraphNodeSetEnabled`.
     ///
@@ -350,7 +362,8 @@ impl GraphExec {
     pub fn is_enabled(&self, node: Node) -> Result<bool> {
         let mut is_enabled = 0;
         self.with_node("GraphExec::is_enabled", node, |driver, exec, raw| {
-            // SAFETY: the executable graph and the node are live, and `is_enabled` is valid for writes.
+            // SAFETY: the executable graph and the node are live, and `is_enabled` is valid for
+            // writes.
             unsafe {
                 call!(
                     driver,

@@ -12,10 +12,12 @@ use crate::base::release::release;
 use crate::call;
 use crate::{Driver, Error, Result};
 
-/// A value that graphs can keep alive. It is dropped when this handle and its clones, every graph that retains it,
-/// every executable graph instantiated from such a graph, and their launches are gone.
+/// A value that graphs can keep alive. It is dropped when this handle and its clones, every graph
+/// that retains it, every executable graph instantiated from such a graph, and their launches are
+/// gone.
 ///
-/// It may be dropped on a driver thread. **It must not own objects of this crate**, since driver calls fail there.
+/// It may be dropped on a driver thread. **It must not own objects of this crate**, since driver
+/// calls fail there.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -38,7 +40,8 @@ pub struct UserObject {
 }
 
 impl UserObject {
-    /// Transfers ownership of `value` to the driver, which drops it when its last reference is released.
+    /// Transfers ownership of `value` to the driver, which drops it when its last reference is
+    /// released.
     ///
     /// CUDA: `cuUserObjectCreate`.
     ///
@@ -59,7 +62,8 @@ impl UserObject {
         self.reference.as_raw()
     }
 
-    /// Adds `count` references to the object, for C code that keeps it. The caller must release them.
+    /// Adds `count` references to the object, for C code that keeps it. The caller must release
+    /// them.
     ///
     /// CUDA: `cuUserObjectRetain`.
     ///
@@ -104,7 +108,8 @@ impl UserObject {
 }
 
 impl Graph {
-    /// Makes the graph, its clones, and executable graphs instantiated from now on keep the object alive.
+    /// Makes the graph, its clones, and executable graphs instantiated from now on keep the object
+    /// alive.
     ///
     /// CUDA: `cuGraphRetainUserObject`.
     ///
@@ -123,14 +128,15 @@ impl Graph {
         Ok(())
     }
 
-    /// Undoes one [`Graph::retain_object`] of this graph or of the graph that it was cloned from. Existing clones and
-    /// executable graphs keep the object.
+    /// Undoes one [`Graph::retain_object`] of this graph or of the graph that it was cloned from.
+    /// Existing clones and executable graphs keep the object.
     ///
     /// CUDA: `cuGraphReleaseUserObject`.
     ///
     /// # Errors
     ///
-    /// An argument error if the graph does not retain the object, or if the object belongs to another driver.
+    /// An argument error if the graph does not retain the object, or if the object belongs to
+    /// another driver.
     #[doc(alias = "cuGraphReleaseUserObject")]
     #[doc(alias = "cudaGraphReleaseUserObject")]
     pub fn release_object(&mut self, object: &UserObject) -> Result<()> {
@@ -189,8 +195,8 @@ impl Graph {
     ) -> Result<()> {
         let graph = state.graph(operation, self.number)?;
         let no_flags = 0;
-        // SAFETY: the graph and the object are live and belong to this driver; the lock gives this thread exclusive
-        // access to the graph.
+        // SAFETY: the graph and the object are live and belong to this driver; the lock gives this
+        // thread exclusive access to the graph.
         unsafe {
             call!(
                 self.driver(),
@@ -206,8 +212,8 @@ impl Graph {
         object: &ObjectReference,
     ) -> Result<()> {
         let graph = state.graph(operation, self.number)?;
-        // SAFETY: the graph and the object are live and belong to this driver; the lock gives this thread exclusive
-        // access to the graph.
+        // SAFETY: the graph and the object are live and belong to this driver; the lock gives this
+        // thread exclusive access to the graph.
         unsafe {
             call!(
                 self.driver(),

@@ -20,12 +20,13 @@ use crate::{Error, Result, Stream};
 pub struct Accesses {
     /// The accesses, unless they are shared with graphs.
     history: History,
-    /// The accesses on other streams than the writer's. This is the lock of the history until the memory is leased.
+    /// The accesses on other streams than the writer's. This is the lock of the history until the
+    /// memory is leased.
     others: Mutex<AccessList>,
     /// The accesses shared with graphs, once a graph leases the memory.
     lease: OnceLock<Arc<Leased>>,
-    /// The stream of the allocation, once the whole memory was written on another stream. Until then the history
-    /// contains it.
+    /// The stream of the allocation, once the whole memory was written on another stream. Until
+    /// then the history contains it.
     origin: Option<Stream>,
     /// `true` if the memory can outlive its owner, so graphs can lease it.
     is_leasable: bool,
@@ -42,8 +43,8 @@ impl Accesses {
         )
     }
 
-    /// Creates the record of memory allocated on `stream`, which graphs can lease. The owner leaves leased memory to
-    /// them with [`Accesses::leave`].
+    /// Creates the record of memory allocated on `stream`, which graphs can lease. The owner leaves
+    /// leased memory to them with [`Accesses::leave`].
     #[must_use]
     #[inline]
     pub fn leasable(stream: &Stream) -> Self {
@@ -93,8 +94,8 @@ impl Accesses {
         self.history.writes_freely_on(stream)
     }
 
-    /// Makes [`Accesses::reads_freely_on`] and [`Accesses::writes_freely_on`] return `false` until an access has been
-    /// ordered: the owner has something to do before the next one.
+    /// Makes [`Accesses::reads_freely_on`] and [`Accesses::writes_freely_on`] return `false` until
+    /// an access has been ordered: the owner has something to do before the next one.
     #[inline]
     pub fn order_next(&self) {
         self.history.order_next();
@@ -104,8 +105,8 @@ impl Accesses {
     ///
     /// # Errors
     ///
-    /// An argument error if the stream belongs to another driver; any error returned by the driver for an event. The
-    /// read must then not take place.
+    /// An argument error if the stream belongs to another driver; any error returned by the driver
+    /// for an event. The read must then not take place.
     #[inline]
     pub fn before_read(&self, operation: &mut Operation<'_>) -> Result<()> {
         if self.reads_freely_on(operation.stream()) {
@@ -115,7 +116,8 @@ impl Accesses {
         }
     }
 
-    /// Makes the stream of the operation wait for the accesses that a write, or the deallocation, must wait for.
+    /// Makes the stream of the operation wait for the accesses that a write, or the deallocation,
+    /// must wait for.
     ///
     /// # Errors
     ///
@@ -149,9 +151,9 @@ impl Accesses {
         self.order(&mut stream.enqueue_release(OPERATION)?, true)
     }
 
-    /// Starts a read, or a write, of leased memory if it is known to need neither a wait nor a lock, which requires the
-    /// stream that wrote the memory last. Returns `false` for every other access. Does not check the capture of the
-    /// calling thread.
+    /// Starts a read, or a write, of leased memory if it is known to need neither a wait nor a
+    /// lock, which requires the stream that wrote the memory last. Returns `false` for every other
+    /// access. Does not check the capture of the calling thread.
     #[inline]
     pub fn begin_on_owner_stream(&self, operation: &mut Operation<'_>, is_write: bool) -> bool {
         let Some(leased) = self.lease.get() else {
@@ -274,8 +276,8 @@ impl Accesses {
         }
     }
 
-    /// Records an access, unless a graph leases the memory: then returns the lease. A capture may have leased it since the
-    /// access was ordered.
+    /// Records an access, unless a graph leases the memory: then returns the lease. A capture may
+    /// have leased it since the access was ordered.
     #[inline]
     fn record_unless_leased(&self, stream: &Stream, is_write: bool) -> Option<&Arc<Leased>> {
         if let Some(leased) = self.lease.get() {
@@ -290,19 +292,21 @@ impl Accesses {
         leased
     }
 
-    /// Records an access that a call observer enqueued while its thread is ordering another one and holds locks. If one
-    /// of them is the lock of this memory, waits until the access has completed, so that no later access has to wait
-    /// for it.
+    /// Records an access that a call observer enqueued while its thread is ordering another one and
+    /// holds locks. If one of them is the lock of this memory, waits until the access has
+    /// completed, so that no later access has to wait for it.
     #[cold]
     fn record_in_observer(&self, stream: &Stream, is_write: bool) {
         match (self.lease.get(), self.others.try_lock()) {
             (None, Some(mut others)) => self.history.record(&mut others, stream, is_write),
-            // The error is one of earlier work: after this, nothing runs that a later access would have to wait for.
+            // The error is one of earlier work: after this, nothing runs that a later access would
+            // have to wait for.
             _ => until_done(stream).unwrap_or_default(),
         }
     }
 
-    /// Returns the streams of the last accesses, which a write waits for. It may contain duplicates.
+    /// Returns the streams of the last accesses, which a write waits for. It may contain
+    /// duplicates.
     ///
     /// # Errors
     ///
@@ -339,7 +343,8 @@ impl Accesses {
         drain(&self.streams(true)?)
     }
 
-    /// Prevents the launch of graphs that conflict with a read, or a write, by the host while the result exists.
+    /// Prevents the launch of graphs that conflict with a read, or a write, by the host while the
+    /// result exists.
     ///
     /// # Errors
     ///
@@ -360,15 +365,15 @@ impl Accesses {
         }
     }
 
-    /// Returns `true` if graphs lease the memory. Once none of them leases it any more, the owner has sole use of it
-    /// again.
+    /// Returns `true` if graphs lease the memory. Once none of them leases it any more, the owner
+    /// has sole use of it again.
     #[inline]
     pub fn is_leased(&mut self) -> bool {
         self.lease.get().is_some() && !self.reclaim()
     }
 
-    /// Leaves leased memory to its graphs. When the last of them is dropped, `end` receives the accesses to wait for
-    /// and frees the memory.
+    /// Leaves leased memory to its graphs. When the last of them is dropped, `end` receives the
+    /// accesses to wait for and frees the memory.
     pub fn leave(&mut self, end: impl FnOnce(Self) -> Result<()> + Send + 'static) {
         if let Some(leased) = self.lease.get() {
             leased.leave(|history, others| end(Self::with(history, others)));
@@ -379,7 +384,8 @@ impl Accesses {
     ///
     /// # Errors
     ///
-    /// An argument error in a call observer whose thread is ordering an access or launching a graph.
+    /// An argument error in a call observer whose thread is ordering an access or launching a
+    /// graph.
     pub fn revoke(&mut self) -> Result<()> {
         if let Some(leased) = self.lease.get() {
             check_not_ordering(OPERATION)?;
@@ -391,7 +397,8 @@ impl Accesses {
     /// Returns the history shared with graphs, and starts sharing it if necessary.
     fn lease(&self) -> &Arc<Leased> {
         let mut others = self.others.lock();
-        // Under the lock: a thread that finds no lease there records its access before the history is shared.
+        // Under the lock: a thread that finds no lease there records its access before the history
+        // is shared.
         self.lease.get_or_init(|| {
             Arc::new(Leased::new(
                 self.history.leave(),

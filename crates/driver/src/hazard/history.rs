@@ -8,23 +8,26 @@ use super::report::{Hazard, Memory};
 use super::sync_point::{StreamPoint, wait};
 use crate::{Result, Stream};
 
-/// The accesses that a later access may have to wait for, except those on other streams than the writer's: they are in an
-/// [`AccessList`], which the caller has locked.
+/// The accesses that a later access may have to wait for, except those on other streams than the
+/// writer's: they are in an [`AccessList`], which the caller has locked.
 #[derive(Debug)]
 pub(super) struct History {
-    /// The *owner stream*: that of the last write of the whole allocation. Allocating counts as the first write.
+    /// The *owner stream*: that of the last write of the whole allocation. Allocating counts as the
+    /// first write.
     writer: Stream,
-    /// The number of sync points of that stream when its last write, of the whole or a part, was enqueued.
+    /// The number of sync points of that stream when its last write, of the whole or a part, was
+    /// enqueued.
     written: AtomicU64,
     /// The number of sync points of that stream when its last read was enqueued.
     read: AtomicU64,
-    /// The identity of the stream whose reads need no wait: the writer's, or 0 if parts were written on other streams.
+    /// The identity of the stream whose reads need no wait: the writer's, or 0 if parts were
+    /// written on other streams.
     reads_freely: AtomicU64,
-    /// The identity of the stream whose writes need no wait: the writer's, or 0 if there were accesses on other
-    /// streams.
+    /// The identity of the stream whose writes need no wait: the writer's, or 0 if there were
+    /// accesses on other streams.
     writes_freely: AtomicU64,
-    /// `true` if the stream of the next write of the whole has waited for all accesses; `false` if that wait is only an
-    /// edge in a capture of other code.
+    /// `true` if the stream of the next write of the whole has waited for all accesses; `false` if
+    /// that wait is only an edge in a capture of other code.
     has_waited: AtomicBool,
     /// The memory, for reports of waits.
     memory: Memory,
@@ -37,8 +40,9 @@ pub(super) struct Access {
     is_write: bool,
 }
 
-/// The accesses on other streams since the last write of the whole: the last read and the last partial write on each. The
-/// list is one null pointer until it has an entry, since most memory is used on one stream only.
+/// The accesses on other streams since the last write of the whole: the last read and the last
+/// partial write on each. The list is one null pointer until it has an entry, since most memory is
+/// used on one stream only.
 #[derive(Debug, Default)]
 pub(super) struct AccessList {
     #[expect(
@@ -76,7 +80,8 @@ impl History {
         }
     }
 
-    /// Creates a history of the same memory for a capture whose root had this many sync points when the capture started.
+    /// Creates a history of the same memory for a capture whose root had this many sync points when
+    /// the capture started.
     pub(super) fn captured_since(&self, root: &StreamPoint) -> Self {
         Self::since(&root.stream, root.sync_points, NOBODY, self.memory)
     }
@@ -133,17 +138,19 @@ impl History {
         Ok(())
     }
 
-    /// Lets reads, or all accesses, on the owner stream take place without a wait: it has waited for the others.
+    /// Lets reads, or all accesses, on the owner stream take place without a wait: it has waited
+    /// for the others.
     fn free_on_owner(&self, others: &mut AccessList, is_write: bool) {
         let identity = self.writer.free_identity();
         if is_write && !others.is_empty() {
-            // A stream that waits for this one from now on waits for the others too. The caller holds the lock, so a
-            // thread that finds the list empty waits for this stream in its current state.
+            // A stream that waits for this one from now on waits for the others too. The caller
+            // holds the lock, so a thread that finds the list empty waits for this stream in its
+            // current state.
             self.record_on_owner(&self.writer, true);
             others.clear();
         }
-        // Writes on other streams stay in the list after a read: readers there must wait for them, but not for the work on
-        // this stream.
+        // Writes on other streams stay in the list after a read: readers there must wait for them,
+        // but not for the work on this stream.
         self.reads_freely.store(identity, Ordering::Release);
         if is_write {
             self.writes_freely.store(identity, Ordering::Relaxed);
@@ -163,14 +170,15 @@ impl History {
             && stream.sync_points().count() <= self.written.load(Ordering::Relaxed)
     }
 
-    /// Records a write of the whole, which is borrowed exclusively, on the stream whose writes need no wait.
+    /// Records a write of the whole, which is borrowed exclusively, on the stream whose writes need
+    /// no wait.
     #[inline]
     pub(super) fn record_free_write(&mut self, stream: &Stream) {
         *self.written.get_mut() = stream.sync_points().count();
     }
 
-    /// Records a write of the whole, which is borrowed exclusively, on any stream. Returns the previous writer's stream
-    /// if it changes.
+    /// Records a write of the whole, which is borrowed exclusively, on any stream. Returns the
+    /// previous writer's stream if it changes.
     pub(super) fn record_whole_write(
         &mut self,
         others: &mut AccessList,
@@ -210,7 +218,8 @@ impl History {
         }
     }
 
-    /// Records an access that was enqueued when `stream` had this many sync points. It may have had more since.
+    /// Records an access that was enqueued when `stream` had this many sync points. It may have had
+    /// more since.
     fn record_past(
         &self,
         others: &mut AccessList,
@@ -242,7 +251,8 @@ impl History {
             .collect()
     }
 
-    /// Moves the history out. The remaining history allows no access without a lock and records none.
+    /// Moves the history out. The remaining history allows no access without a lock and records
+    /// none.
     pub(super) fn leave(&self) -> Self {
         self.order_next();
         let written = self.written.swap(0, Ordering::Relaxed);

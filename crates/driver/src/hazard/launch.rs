@@ -83,8 +83,8 @@ impl LaunchLeases {
             None => true,
         };
         if !is_ordered {
-            // Both streams are in a capture of other code: only the logs of the allocations can distinguish the
-            // launches.
+            // Both streams are in a capture of other code: only the logs of the allocations can
+            // distinguish the launches.
             drop(launches);
             self.release_all();
             launches = self.record.lock();
@@ -139,7 +139,8 @@ impl Drop for LaunchLeases {
             return;
         }
         if is_ordering() {
-            // A call observer drops the executable graph while its thread holds locks that are needed here.
+            // A call observer drops the executable graph while its thread holds locks that are
+            // needed here.
             self.drop_elsewhere();
         } else {
             self.release_all();

@@ -15,16 +15,17 @@ use crate::{Error, Result, Stream};
 
 /// Memory shared by its owner and the graphs that lease it.
 ///
-/// Created when a capture first uses the memory; dropped with the owner or the last of the graphs, whichever is later.
+/// Created when a capture first uses the memory; dropped with the owner or the last of the graphs,
+/// whichever is later.
 pub(crate) struct Leased {
     lock: LeaseLock<History>,
     /// `true` if the memory was freed while graphs lease it. Set under `lock`.
     is_revoked: AtomicBool,
-    /// The number of host views that read, or [`VIEWED_TO_WRITE`]. Views begin under `lock`, and end without it for the
-    /// same reason as `end`.
+    /// The number of host views that read, or [`VIEWED_TO_WRITE`]. Views begin under `lock`, and
+    /// end without it for the same reason as `end`.
     views: AtomicIsize,
-    /// Frees the memory; set once its owner has left it to the graphs. Outside `lock`, because a call observer whose
-    /// thread holds that may drop the owner.
+    /// Frees the memory; set once its owner has left it to the graphs. Outside `lock`, because a
+    /// call observer whose thread holds that may drop the owner.
     end: Mutex<Option<End>>,
 }
 
@@ -66,7 +67,8 @@ impl Leased {
         std::ptr::from_ref(self).addr()
     }
 
-    /// Returns `true` if an access on `stream` needs no lock. `begin` registers its operation there.
+    /// Returns `true` if an access on `stream` needs no lock. `begin` registers its operation
+    /// there.
     #[inline]
     pub(super) fn begin_on_owner_stream(
         &self,
@@ -91,13 +93,15 @@ impl Leased {
         })
     }
 
-    /// Records an access that was begun without the lock: its operation is registered, or the memory was leased later.
+    /// Records an access that was begun without the lock: its operation is registered, or the
+    /// memory was leased later.
     pub(super) fn record(&self, stream: &Stream, is_write: bool) {
         self.lock
             .peek(|history, others| history.record(others, stream, is_write));
     }
 
-    /// Records an access on `stream` if that is the owner stream, and returns `true` then. The access takes no lock.
+    /// Records an access on `stream` if that is the owner stream, and returns `true` then. The
+    /// access takes no lock.
     #[inline]
     pub(super) fn record_on_owner_stream(&self, stream: &Stream, is_write: bool) -> bool {
         let is_owner_stream = self.is_owner_stream(stream);
@@ -128,7 +132,8 @@ impl Leased {
             })
     }
 
-    /// Creates a history of the same memory for the work of a capture, starting with a write at `root`.
+    /// Creates a history of the same memory for the work of a capture, starting with a write at
+    /// `root`.
     pub(super) fn captured_since(&self, root: &StreamPoint) -> History {
         self.lock.log.captured_since(root)
     }

@@ -1,20 +1,22 @@
 //! The lock of one leased allocation: how accesses of its owner and launches of graphs share it.
 //!
-//! An access of the owner takes three steps: it is ordered after earlier accesses, enqueued, and recorded. A launch
-//! takes the same steps for every allocation that its graph leases. Neither may run between the first and the last step
-//! of the other, or they would miss each other. The borrow checker orders the accesses of the owner among themselves,
-//! so only launches need a protocol:
+//! An access of the owner takes three steps: it is ordered after earlier accesses, enqueued, and
+//! recorded. A launch takes the same steps for every allocation that its graph leases. Neither may
+//! run between the first and the last step of the other, or they would miss each other. The borrow
+//! checker orders the accesses of the owner among themselves, so only launches need a protocol:
 //!
-//! - An executable graph **holds** an allocation from its launch until another access needs it. Launches of an
-//!   executable graph that holds all its allocations take one lock, that of its [`LaunchRecord`].
-//! - An access that conflicts with a holder **recalls** the allocation: the holder's launches are recorded, and the
-//!   executable graph orders its next launch after everything recorded by then.
-//! - An executable graph that lacks allocations **claims** them in address order. A claim blocks new accesses of the
-//!   owner and waits until accesses in progress have been recorded. Claims make access fair: neither owners nor
-//!   launches starve.
-//! - Accesses on the **owner stream** take no lock unless they conflict with an executable graph that holds or claims
-//!   the allocation: an operation registers and deregisters once on that stream ([`Registrations`]), however many
-//!   allocations it accesses. A launch first revokes this permission, then waits for the registered operations.
+//! - An executable graph **holds** an allocation from its launch until another access needs it.
+//!   Launches of an executable graph that holds all its allocations take one lock, that of its
+//!   [`LaunchRecord`].
+//! - An access that conflicts with a holder **recalls** the allocation: the holder's launches are
+//!   recorded, and the executable graph orders its next launch after everything recorded by then.
+//! - An executable graph that lacks allocations **claims** them in address order. A claim blocks
+//!   new accesses of the owner and waits until accesses in progress have been recorded. Claims make
+//!   access fair: neither owners nor launches starve.
+//! - Accesses on the **owner stream** take no lock unless they conflict with an executable graph
+//!   that holds or claims the allocation: an operation registers and deregisters once on that
+//!   stream ([`Registrations`]), however many allocations it accesses. A launch first revokes this
+//!   permission, then waits for the registered operations.
 //! - A thread that is enqueuing an access never waits for a claim, so claims cannot deadlock.
 //!
 //! No lock is held while the host waits for the device. `tests` checks the protocol with loom.
@@ -51,8 +53,8 @@ pub(super) enum FreeAccesses {
 pub(super) struct LeaseLock<L: Log> {
     /// The operations of the owner stream: the stream on which the owner last wrote the allocation.
     owner_registrations: Arc<Registrations>,
-    /// The [`FreeAccesses`]: those that need no wait and conflict with no executable graph that holds or claims the
-    /// allocation.
+    /// The [`FreeAccesses`]: those that need no wait and conflict with no executable graph that
+    /// holds or claims the allocation.
     free: AtomicU64,
     pub(super) log: L,
     shared: Mutex<Shared<L>>,
@@ -134,8 +136,9 @@ impl<L: Log> LeaseLock<L> {
         Arc::ptr_eq(&self.owner_registrations, registrations)
     }
 
-    /// Returns `true` if an access on the owner stream needs no lock. `begin` registers its operation there if
-    /// necessary, and returns `false` if it cannot; the operation ends after its access is recorded.
+    /// Returns `true` if an access on the owner stream needs no lock. `begin` registers its
+    /// operation there if necessary, and returns `false` if it cannot; the operation ends after its
+    /// access is recorded.
     #[inline]
     pub(super) fn begin_on_owner_stream(
         &self,
@@ -150,8 +153,9 @@ impl<L: Log> LeaseLock<L> {
         self.free.load(Relaxed) >= needed && begin() && self.free.load(SeqCst) >= needed
     }
 
-    /// Begins an access of the owner, which `order` orders after earlier ones. It ends with [`LeaseLock::end`] unless
-    /// `order` fails. A thread that `is_nested` in another access does not wait for claims.
+    /// Begins an access of the owner, which `order` orders after earlier ones. It ends with
+    /// [`LeaseLock::end`] unless `order` fails. A thread that `is_nested` in another access does
+    /// not wait for claims.
     pub(super) fn begin<E>(
         &self,
         is_write: bool,
@@ -172,8 +176,9 @@ impl<L: Log> LeaseLock<L> {
         guard.wake();
     }
 
-    /// Passes the accesses, including everything that conflicts with a read or a write, to `operation`. No launch takes
-    /// place in the meantime. A thread that `is_nested` in another access does not wait for claims.
+    /// Passes the accesses, including everything that conflicts with a read or a write, to
+    /// `operation`. No launch takes place in the meantime. A thread that `is_nested` in another
+    /// access does not wait for claims.
     pub(super) fn with<T>(
         &self,
         is_write: bool,
@@ -184,7 +189,8 @@ impl<L: Log> LeaseLock<L> {
         operation(&self.log, &mut guard.shared.locked)
     }
 
-    /// Locks the allocation, and recalls it from executable graphs that conflict with a read, or a write.
+    /// Locks the allocation, and recalls it from executable graphs that conflict with a read, or a
+    /// write.
     fn lock_recalled(&self, is_write: bool, is_nested: bool) -> Guard<'_, L> {
         let mut guard = self.lock();
         if !is_nested {
@@ -210,8 +216,8 @@ impl<L: Log> LeaseLock<L> {
         guard.wait_while(|shared| shared.claims.conflict(is_write));
         *guard.shared.claims.count_mut(is_write) += 1;
         drop(guard);
-        // Accesses on the owner stream take the lock from now on; those that started without it are recorded when their
-        // operations end.
+        // Accesses on the owner stream take the lock from now on; those that started without it are
+        // recorded when their operations end.
         self.owner_registrations.wait();
         Claim {
             lock: self,
@@ -328,8 +334,8 @@ struct Claim<'a, L: Log> {
 }
 
 impl<L: Log> Claim<'_, L> {
-    /// Makes the executable graph of `record` the holder, after conflicting accesses and launches. `order` orders its
-    /// launch.
+    /// Makes the executable graph of `record` the holder, after conflicting accesses and launches.
+    /// `order` orders its launch.
     fn hold<E>(
         &self,
         record: &Arc<LaunchRecord<L::Launches>>,
@@ -363,8 +369,9 @@ impl<L: Log> Drop for Claim<'_, L> {
     }
 }
 
-/// Claims and holds those of `leases`, sorted by address, that the executable graph of `record` is missing. Runs
-/// `launch` with the record locked once it holds them all. `order` orders the launch after the accesses to one.
+/// Claims and holds those of `leases`, sorted by address, that the executable graph of `record` is
+/// missing. Runs `launch` with the record locked once it holds them all. `order` orders the launch
+/// after the accesses to one.
 pub(super) fn launch_holding<L: Log, A: Claimable<L>, E>(
     record: &Arc<LaunchRecord<L::Launches>>,
     leases: &[A],
@@ -376,7 +383,8 @@ pub(super) fn launch_holding<L: Log, A: Claimable<L>, E>(
         wanted.extend_from_slice(&record.lock().missing);
         wanted.sort_unstable();
         wanted.dedup();
-        // Claims of an earlier round have been released, so all of them are acquired in address order.
+        // Claims of an earlier round have been released, so all of them are acquired in address
+        // order.
         let mut claims = Vec::with_capacity(wanted.len());
         for &index in &wanted {
             let lease = &leases[index];
@@ -385,8 +393,8 @@ pub(super) fn launch_holding<L: Log, A: Claimable<L>, E>(
             claims.push(claim);
         }
         let mut launches = record.lock();
-        // A thread that is enqueuing an access may have recalled an allocation in the meantime: it does not wait for
-        // claims.
+        // A thread that is enqueuing an access may have recalled an allocation in the meantime: it
+        // does not wait for claims.
         if launches.missing.is_empty() {
             return launch(&mut launches);
         }

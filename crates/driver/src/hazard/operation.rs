@@ -1,4 +1,5 @@
-//! The gate: every operation that enqueues work on a stream begins here, and ends with the record of its accesses.
+//! The gate: every operation that enqueues work on a stream begins here, and ends with the record
+//! of its accesses.
 
 use std::any::Any;
 use std::marker::PhantomData;
@@ -17,17 +18,19 @@ use crate::{AsRawStream as _, Driver, Result, Stream};
 
 /// An operation that is being enqueued on a stream.
 ///
-/// [`Stream::enqueue`], [`Stream::enqueue_uncaptured`] and [`Stream::enqueue_now`] create it once they have checked what the
-/// calling thread and the stream capture. It carries the name of the operation for errors, is the only safe access to the
-/// stream's handle ([`Operation::raw_stream`]), and orders and records the [`Accesses`](super::Accesses) of the operation.
+/// [`Stream::enqueue`], [`Stream::enqueue_uncaptured`] and [`Stream::enqueue_now`] create it once
+/// they have checked what the calling thread and the stream capture. It carries the name of the
+/// operation for errors, is the only safe access to the stream's handle
+/// ([`Operation::raw_stream`]), and orders and records the [`Accesses`](super::Accesses) of the
+/// operation.
 ///
-/// While it exists, other threads cannot launch graphs that lease the memory, and the capture that the stream belongs to
-/// does not end. Dropping it ends an access that was ordered but not recorded. If it is forgotten
-/// ([`mem::forget`](std::mem::forget)), those launches wait forever, and so does the end of the capture on another
-/// thread.
+/// While it exists, other threads cannot launch graphs that lease the memory, and the capture that
+/// the stream belongs to does not end. Dropping it ends an access that was ordered but not
+/// recorded. If it is forgotten ([`mem::forget`](std::mem::forget)), those launches wait forever,
+/// and so does the end of the capture on another thread.
 ///
-/// A capture whose closure returns while its own thread holds an operation of it ends with an error, since it cannot wait
-/// for itself.
+/// A capture whose closure returns while its own thread holds an operation of it ends with an
+/// error, since it cannot wait for itself.
 #[derive(Debug)]
 pub struct Operation<'a> {
     stream: &'a Stream,
@@ -43,11 +46,13 @@ pub struct Operation<'a> {
 enum Held {
     /// No lock: no graph leases the memory, and the stream belongs to no capture.
     Nothing,
-    /// No lock, and the driver call may wait for the stream: accesses to leased memory are locked one by one.
+    /// No lock, and the driver call may wait for the stream: accesses to leased memory are locked
+    /// one by one.
     Blocking,
     /// The operation is registered on its stream: its accesses to leased memory need no lock.
     Registered,
-    /// Locks of a capture or of leased memory, in a box: an operation is moved often, and rarely has any.
+    /// Locks of a capture or of leased memory, in a box: an operation is moved often, and rarely
+    /// has any.
     Locks(Box<Locks>),
 }
 
@@ -63,28 +68,31 @@ struct Locks {
 }
 
 impl Stream {
-    /// Begins an operation that a graph can contain. `name` is the function that the user called, such as
-    /// `DeviceBuffer::fill`.
+    /// Begins an operation that a graph can contain. `name` is the function that the user called,
+    /// such as `DeviceBuffer::fill`.
     ///
     /// # Errors
     ///
-    /// An argument error if this thread is in a [capture closure](crate::Graph::capture) and the stream is not part of
-    /// that capture: the work would run immediately and be missing from the graph. An argument error if the stream belongs
-    /// to a capture and a [call observer](crate::observe_calls) calls this while its thread is ordering another access.
+    /// An argument error if this thread is in a [capture closure](crate::Graph::capture) and the
+    /// stream is not part of that capture: the work would run immediately and be missing from the
+    /// graph. An argument error if the stream belongs to a capture and a
+    /// [call observer](crate::observe_calls) calls this while its thread is ordering another
+    /// access.
     #[inline]
     pub fn enqueue(&self, name: &'static str) -> Result<Operation<'_>> {
         self.enqueue_or(name, ON_THE_SCOPE)
     }
 
-    /// Begins an operation like [`Stream::enqueue`]. `instead` is the advice of the error: what can be captured in its
-    /// place.
+    /// Begins an operation like [`Stream::enqueue`]. `instead` is the advice of the error: what can
+    /// be captured in its place.
     ///
     /// # Errors
     ///
     /// As for [`Stream::enqueue`].
     #[inline]
     pub fn enqueue_or(&self, name: &'static str, instead: &str) -> Result<Operation<'_>> {
-        // Only the locks come from the rare path, so that an operation outside captures is written once, and not copied.
+        // Only the locks come from the rare path, so that an operation outside captures is written
+        // once, and not copied.
         let held = if self.is_in_capture() {
             Operation::enter_capture(self, name, instead)?
         } else {
@@ -98,8 +106,8 @@ impl Stream {
         })
     }
 
-    /// Begins the release of memory or of a handle in the order of the stream. Destructors, which cannot fail, may do this
-    /// in every capture closure.
+    /// Begins the release of memory or of a handle in the order of the stream. Destructors, which
+    /// cannot fail, may do this in every capture closure.
     ///
     /// # Errors
     ///
@@ -117,8 +125,8 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// An argument error if the stream belongs to a [capture](crate::Graph::capture) in progress, or if this thread is in
-    /// a capture closure.
+    /// An argument error if the stream belongs to a [capture](crate::Graph::capture) in progress,
+    /// or if this thread is in a capture closure.
     #[inline]
     pub fn enqueue_uncaptured(&self, name: &'static str) -> Result<Operation<'_>> {
         if self.is_in_capture() {
@@ -127,15 +135,16 @@ impl Stream {
         Ok(Operation::new(self, name))
     }
 
-    /// Begins an operation that must be executed, and not captured, even if other code captures the stream through its
-    /// handle. `instead` is the advice of the error: what can be captured in its place.
+    /// Begins an operation that must be executed, and not captured, even if other code captures the
+    /// stream through its handle. `instead` is the advice of the error: what can be captured in its
+    /// place.
     ///
     /// CUDA: `cuStreamIsCapturing`.
     ///
     /// # Errors
     ///
-    /// As for [`Stream::enqueue_uncaptured`]; an argument error if other code captures the stream; an error returned by
-    /// the driver.
+    /// As for [`Stream::enqueue_uncaptured`]; an argument error if other code captures the stream;
+    /// an error returned by the driver.
     pub fn enqueue_now(&self, name: &'static str, instead: &str) -> Result<Operation<'_>> {
         self.check_recorded(name, instead)?;
         if self.is_capturing()? {
@@ -181,8 +190,8 @@ impl Stream {
 }
 
 impl<'a> Operation<'a> {
-    /// Creates the operation of a launch in place, because launches are the most frequent operations.
-    /// `kernel::admission` checks its captures before it gives it to anyone.
+    /// Creates the operation of a launch in place, because launches are the most frequent
+    /// operations. `kernel::admission` checks its captures before it gives it to anyone.
     #[inline]
     pub(crate) fn launch(stream: &'a Stream) -> Self {
         Self::new(stream, "Kernel::launch")
@@ -214,8 +223,9 @@ impl<'a> Operation<'a> {
         Ok(std::mem::replace(&mut *operation.held, Held::Nothing))
     }
 
-    /// Declares that the driver call of the operation may block until earlier work on the stream has completed, as a copy
-    /// between device and pageable memory does. Launches of graphs that do not lease the memory do not wait for it.
+    /// Declares that the driver call of the operation may block until earlier work on the stream
+    /// has completed, as a copy between device and pageable memory does. Launches of graphs that do
+    /// not lease the memory do not wait for it.
     #[must_use]
     #[inline]
     pub fn blocking(mut self) -> Self {
@@ -261,7 +271,8 @@ impl<'a> Operation<'a> {
         self.scope().is_some()
     }
 
-    /// Makes the graph of the capture keep `value` alive. Does nothing if the operation is not captured.
+    /// Makes the graph of the capture keep `value` alive. Does nothing if the operation is not
+    /// captured.
     #[inline]
     pub fn keep<T: Any + Send + Sync>(&self, value: &Arc<T>) {
         if let Some(scope) = self.scope() {
@@ -271,8 +282,8 @@ impl<'a> Operation<'a> {
         }
     }
 
-    /// Registers memory that the capture has allocated. Its graph frees the memory at its end, unless it is freed
-    /// before. Returns `false` if the operation is not captured.
+    /// Registers memory that the capture has allocated. Its graph frees the memory at its end,
+    /// unless it is freed before. Returns `false` if the operation is not captured.
     ///
     /// # Safety
     ///
@@ -284,8 +295,8 @@ impl<'a> Operation<'a> {
             .is_some_and(|scope| scope.with(|log| log.allocations.push(address)).is_some())
     }
 
-    /// Deregisters memory that the graph would free at its end. Returns `false` if it is not an allocation of the
-    /// capture, or was freed.
+    /// Deregisters memory that the graph would free at its end. Returns `false` if it is not an
+    /// allocation of the capture, or was freed.
     ///
     /// # Safety
     ///
@@ -323,8 +334,8 @@ impl<'a> Operation<'a> {
         Ok(())
     }
 
-    /// Returns `true` if the operation is registered on the stream, and registers it unless it may block or a launch
-    /// waits for the operations of the stream.
+    /// Returns `true` if the operation is registered on the stream, and registers it unless it may
+    /// block or a launch waits for the operations of the stream.
     #[inline]
     pub(super) fn register(&mut self) -> bool {
         match &*self.held {
@@ -376,7 +387,8 @@ impl<'a> Operation<'a> {
         matches!(*self.held, Held::Registered)
     }
 
-    /// Removes an access to leased memory, to end it. Returns `false` if it was ordered before the memory was leased.
+    /// Removes an access to leased memory, to end it. Returns `false` if it was ordered before the
+    /// memory was leased.
     #[inline]
     pub(super) fn take(&mut self, leased: &Arc<Leased>, is_write: bool) -> bool {
         let Held::Locks(locks) = &mut *self.held else {

@@ -4,13 +4,14 @@ use crate::base::sync::{AtomicU64, Condvar, Mutex, SeqCst, model_fence};
 
 /// The operations in progress on a stream that access leased memory without its lock.
 ///
-/// An operation registers here *before* it reads that it needs no lock, and a launch revokes that *before* it waits
-/// here. One of them therefore observes the other.
+/// An operation registers here *before* it reads that it needs no lock, and a launch revokes that *before*
+/// it waits here. One of them therefore observes the other.
 ///
-/// Operations are counted per stream and not per allocation, which limits the cost to one atomic read-modify-write at
-/// each end. The drawback: while the stream's launch queue is full and the driver blocks in an operation, a launch on
-/// another thread waits for that operation even if it leases other memory. Operations that are known to block lock
-/// their memory instead (`Operation::blocking`).
+/// Operations are counted per stream and not per allocation, which limits the cost to one atomic
+/// read-modify-write at each end. The drawback: while the stream's launch queue is full and the
+/// driver blocks in an operation, a launch on another thread waits for that operation even if it
+/// leases other memory. Operations that are known to block lock their memory instead
+/// (`Operation::blocking`).
 #[derive(Debug)]
 pub(crate) struct Registrations {
     /// The number of operations in progress, plus [`LAUNCH`] for each launch that waits for them.
@@ -23,7 +24,8 @@ pub(crate) struct Registrations {
 const LAUNCH: u64 = 1 << 32;
 
 impl Registrations {
-    /// Registers an operation. Returns `false` while a launch waits, so that new operations do not delay it.
+    /// Registers an operation. Returns `false` while a launch waits, so that new operations do not
+    /// delay it.
     #[inline]
     pub(crate) fn begin(&self) -> bool {
         let before = self.state.fetch_add(1, SeqCst);

@@ -38,10 +38,12 @@ pub(super) struct Memory {
 
 static OBSERVERS: Observers<dyn Fn(&HazardWait<'_>) + Send + Sync> = Observers::new();
 
-/// Registers an observer for every wait that hazard tracking inserts in this process, in addition to existing ones.
+/// Registers an observer for every wait that hazard tracking inserts in this process, in addition
+/// to existing ones.
 ///
-/// The observer runs on the thread whose access waits. As for [`observe_calls`](crate::observe_calls), it must be quick
-/// and must not wait for other threads, its panics are caught, and nothing that it does is observed.
+/// The observer runs on the thread whose access waits. As for
+/// [`observe_calls`](crate::observe_calls), it must be quick and must not wait for other threads,
+/// its panics are caught, and nothing that it does is observed.
 ///
 /// ```
 /// use std::sync::Arc;

@@ -15,7 +15,8 @@ use crate::base::capture_gate::{CaptureGate, Closed};
 use crate::base::kept_value::{KeptValue, Key};
 use crate::{Error, Result, Stream};
 
-/// A capture, as referenced by its streams. Streams held elsewhere keep it alive after the capture has ended.
+/// A capture, as referenced by its streams. Streams held elsewhere keep it alive after the capture
+/// has ended.
 pub(crate) struct Scope {
     identity: u64,
     gate: CaptureGate<CaptureLog>,
@@ -67,8 +68,8 @@ impl Scope {
         });
     }
 
-    /// Ends the capture with `end`, once the work that other threads are enqueuing has been recorded. Work that they
-    /// enqueue later runs outside of it.
+    /// Ends the capture with `end`, once the work that other threads are enqueuing has been
+    /// recorded. Work that they enqueue later runs outside of it.
     pub(crate) fn close<T>(
         &self,
         end: impl FnOnce(&mut CaptureLog) -> T,
@@ -84,8 +85,8 @@ impl Scope {
         Some(closed)
     }
 
-    /// Enters the capture to enqueue work, which keeps it open until [`Scope::leave`]. Returns `false` if it has ended,
-    /// in which case the work would run immediately.
+    /// Enters the capture to enqueue work, which keeps it open until [`Scope::leave`]. Returns
+    /// `false` if it has ended, in which case the work would run immediately.
     pub(super) fn enter(&self, is_nested: bool) -> bool {
         self.gate.enter(is_nested)
     }
@@ -127,10 +128,11 @@ impl Scope {
         });
     }
 
-    /// Leases `leased` to the graph, and makes the work that is about to be captured on `stream` depend on conflicting
-    /// accesses. The capture was entered.
+    /// Leases `leased` to the graph, and makes the work that is about to be captured on `stream`
+    /// depend on conflicting accesses. The capture was entered.
     ///
-    /// Returns an error if the capture has ended nevertheless, because the thread that ended it holds the operation.
+    /// Returns an error if the capture has ended nevertheless, because the thread that ended it
+    /// holds the operation.
     pub(super) fn before(
         &self,
         leased: &Arc<Leased>,

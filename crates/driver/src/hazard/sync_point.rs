@@ -41,12 +41,13 @@ pub(super) struct StreamPoint {
 
 /// The operation named in errors of waits for other accesses.
 pub(super) const OPERATION: &str = "access to device memory";
-/// The maximum number of waited-for streams that a stream remembers. Forgetting one costs a redundant wait.
+/// The maximum number of waited-for streams that a stream remembers. Forgetting one costs a
+/// redundant wait.
 const MAX_REMEMBERED_STREAMS: usize = 64;
 
 impl SyncPoints {
-    /// Returns the number of sync points, which is never 0. Work already enqueued on the stream comes before every sync
-    /// point that is not yet counted.
+    /// Returns the number of sync points, which is never 0. Work already enqueued on the stream
+    /// comes before every sync point that is not yet counted.
     #[inline]
     pub(crate) fn count(&self) -> u64 {
         self.count.load(MemoryOrdering::Acquire)
@@ -71,12 +72,13 @@ impl SyncPoints {
         })
     }
 
-    /// Makes `waiting` wait for all work enqueued on `stream`, whose sync points these are. Returns the number of the
-    /// new sync point; `None` if both streams are in a capture of other code, where the wait is an edge of that graph.
+    /// Makes `waiting` wait for all work enqueued on `stream`, whose sync points these are. Returns
+    /// the number of the new sync point; `None` if both streams are in a capture of other code,
+    /// where the wait is an edge of that graph.
     #[inline]
     fn pass(&self, stream: &Stream, waiting: &Stream) -> Result<Option<u64>> {
-        // A stream created for a capture is never part of another capture, and executes no work while its own is
-        // active.
+        // A stream created for a capture is never part of another capture, and executes no work
+        // while its own is active.
         let is_one_scope = stream.scope().is_some_and(|scope| scope.owns(waiting));
         let (source, target) = if is_one_scope {
             (None, None)
@@ -132,8 +134,9 @@ impl StreamPoint {
     }
 }
 
-/// Makes `waiting` wait for an access on `stream` that was recorded with this count, unless it already has. Returns
-/// `false` if the wait exists only in a graph of other code. A `hazard` is reported as an inserted wait.
+/// Makes `waiting` wait for an access on `stream` that was recorded with this count, unless it
+/// already has. Returns `false` if the wait exists only in a graph of other code. A `hazard` is
+/// reported as an inserted wait.
 #[inline]
 pub(crate) fn wait(
     waiting: &Stream,
@@ -197,7 +200,8 @@ fn in_capture(waiting: &Stream, stream: &Stream) -> Error {
     Error::argument(OPERATION, reason)
 }
 
-/// Returns an error unless `event` has completed. `waiting` is being captured, and needs no wait for a completed event.
+/// Returns an error unless `event` has completed. `waiting` is being captured, and needs no wait
+/// for a completed event.
 #[inline]
 fn check_done(event: &Event, waiting: &Stream) -> Result<()> {
     if with_relaxed_capture_mode(event.driver(), || event.is_finished())? {

@@ -1,9 +1,9 @@
-//! The protocols between threads, checked by loom for every interleaving: `RUSTFLAGS="--cfg loom" cargo test -p
-//! curium-driver --lib hazard`.
+//! The protocols between threads, checked by loom for every interleaving: `RUSTFLAGS="--cfg loom"
+//! cargo test -p curium-driver --lib hazard`.
 //!
-//! Every access has a number. When it is ordered, it stores the accesses recorded so far; when it is enqueued, its
-//! number is appended to one list. Of two conflicting accesses, the later one in the list must have found the earlier
-//! one recorded.
+//! Every access has a number. When it is ordered, it stores the accesses recorded so far; when it
+//! is enqueued, its number is appended to one list. Of two conflicting accesses, the later one in
+//! the list must have found the earlier one recorded.
 
 use std::cell::RefCell;
 use std::convert::Infallible;
@@ -136,7 +136,8 @@ impl Device {
     }
 }
 
-/// An executable graph: its leases, in the same order for all, and the accesses that its stream is ordered after.
+/// An executable graph: its leases, in the same order for all, and the accesses that its stream is
+/// ordered after.
 struct Executable {
     record: Arc<LaunchRecord<Vec<usize>>>,
     leases: Vec<Lease>,
@@ -545,7 +546,8 @@ fn host_view_excludes_launches() {
                     }
                 };
                 let enqueue = |launches: &mut Launches<Vec<usize>>| {
-                    // SAFETY: the pointer is used by no other thread: this is what the model checks.
+                    // SAFETY: the pointer is used by no other thread: this is what the model
+                    // checks.
                     memory.with_mut(|value| unsafe { *value += 1 });
                     launches.latest = Some(vec![1]);
                     Ok(())
@@ -556,15 +558,16 @@ fn host_view_excludes_launches() {
             })
         };
         allocation.with(true, false, |_, _| is_viewed.store(1, Relaxed));
-        // SAFETY: the view of the host keeps launches from using the pointer: this is what the model checks.
+        // SAFETY: the view of the host keeps launches from using the pointer: this is what the
+        // model checks.
         memory.with_mut(|value| unsafe { *value += 1 });
         is_viewed.store(0, Release);
         launching.join().unwrap();
     });
 }
 
-/// Threads enqueue work in a capture while another thread ends it: the log contains exactly the work that the driver
-/// captures.
+/// Threads enqueue work in a capture while another thread ends it: the log contains exactly the
+/// work that the driver captures.
 fn capture_against_end(enters: bool) {
     check(move || {
         let gate = Arc::new(CaptureGate::new());

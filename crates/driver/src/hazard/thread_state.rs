@@ -1,8 +1,9 @@
 //! The state of the calling thread: it keeps call observers from waiting for their own thread.
 //!
-//! A thread *holds* what other threads may wait for: an access to leased memory that is being enqueued, or a capture that
-//! it has entered. It is *ordering* while it calls the driver with locks of this module held. Code that runs on such a
-//! thread is a call observer or a `tracing` subscriber.
+//! A thread *holds* what other threads may wait for: an access to leased memory that is being
+//! enqueued, or a capture that it has entered. It is *ordering* while it calls the driver with
+//! locks of this module held. Code that runs on such a thread is a call observer or a `tracing`
+//! subscriber.
 //!
 //! | state | such code may |
 //! |---|---|
@@ -36,16 +37,17 @@ pub(super) fn release(count: usize) {
     THREAD.set(THREAD.get() - count * HELD);
 }
 
-/// Returns `true` if this thread is enqueuing an access, or launching a graph, that other threads may wait for, which
-/// means that the calling code is a call observer or a `tracing` subscriber. Such code must not wait for other threads
-/// that access memory.
+/// Returns `true` if this thread is enqueuing an access, or launching a graph, that other threads
+/// may wait for, which means that the calling code is a call observer or a `tracing` subscriber.
+/// Such code must not wait for other threads that access memory.
 #[must_use]
 #[inline]
 pub fn is_nested() -> bool {
     THREAD.get() != 0
 }
 
-/// Returns `true` if this thread holds locks of this module, which means that the calling code is a call observer.
+/// Returns `true` if this thread holds locks of this module, which means that the calling code is a
+/// call observer.
 #[inline]
 pub(super) fn is_ordering() -> bool {
     THREAD.get() & ORDERING != 0
@@ -61,8 +63,8 @@ pub(crate) fn check_not_ordering(operation: &'static str) -> Result<()> {
     }
 }
 
-/// Returns an argument error of `operation`, which waits for accesses of other threads, if this thread is enqueuing one
-/// itself.
+/// Returns an argument error of `operation`, which waits for accesses of other threads, if this
+/// thread is enqueuing one itself.
 #[inline]
 pub(super) fn check_idle(operation: &'static str) -> Result<()> {
     if is_nested() {
@@ -78,8 +80,8 @@ fn reentrant(operation: &'static str) -> Error {
     Error::argument(operation, reason)
 }
 
-/// Marks driver calls made with locks of this module held, for as long as it exists. A call observer on the same thread
-/// must not require these locks.
+/// Marks driver calls made with locks of this module held, for as long as it exists. A call
+/// observer on the same thread must not require these locks.
 #[derive(Debug)]
 pub(crate) struct Ordering {
     was_ordering: usize,

@@ -24,7 +24,8 @@ pub(crate) struct Entry {
 }
 
 impl Declared {
-    /// Reads the declarations of `image`. `function` is the driver function that reports the parameters of its kernels.
+    /// Reads the declarations of `image`. `function` is the driver function that reports the
+    /// parameters of its kernels.
     pub(crate) fn by(image: &Image<'_>, driver: &Driver, function: Function) -> Self {
         let entries = match image.as_ptx() {
             Some(text) if !driver.has(function) => ptx::kernels(text).map(Entry::new).collect(),

@@ -18,14 +18,15 @@ const LOG_SIZE: usize = 8 * 1024;
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct JitReport {
-    /// The information log: the compiled functions, and with [`JitOptions::verbose`] the resources of each kernel.
-    /// Empty for machine code, and if the code came from the driver's cache.
+    /// The information log: the compiled functions, and with [`JitOptions::verbose`] the resources
+    /// of each kernel. Empty for machine code, and if the code came from the driver's cache.
     pub info: Box<str>,
     /// The error log: errors and warnings.
     pub errors: Box<str>,
     /// The wall time of the compilation, if [`JitOptions::measure_time`] was set.
     pub wall_time: Option<Duration>,
-    /// The number of threads per block that the compiler assumed, if [`JitOptions::threads_per_block`] was set.
+    /// The number of threads per block that the compiler assumed, if
+    /// [`JitOptions::threads_per_block`] was set.
     pub threads_per_block: Option<u32>,
 }
 
@@ -39,7 +40,8 @@ pub(crate) struct Compilation {
     _pointers: Vec<Vec<*mut c_void>>,
 }
 
-// SAFETY: the pointers refer to memory that this value owns, or are borrowed for the duration of the call.
+// SAFETY: the pointers refer to memory that this value owns, or are borrowed for the duration of
+// the call.
 unsafe impl Send for Compilation {}
 // SAFETY: nothing is written through a shared reference.
 unsafe impl Sync for Compilation {}
@@ -71,7 +73,8 @@ impl Compilation {
         self.values.as_mut_ptr()
     }
 
-    /// Returns the 32-bit value that the driver has stored for an option, in the lower half of a pointer.
+    /// Returns the 32-bit value that the driver has stored for an option, in the lower half of a
+    /// pointer.
     fn answer(&self, option: CUjit_option) -> Option<u32> {
         self.value(option).map(|value| value.addr() as u32)
     }

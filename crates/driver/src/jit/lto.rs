@@ -2,7 +2,8 @@
 
 use std::ffi::CStr;
 
-/// Options for LTO IR produced by CUDA 11 compilers. CUDA 12 moved link-time optimization to nvJitLink.
+/// Options for LTO IR produced by CUDA 11 compilers. CUDA 12 moved link-time optimization to
+/// nvJitLink.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct LtoOptions<'a> {

@@ -7,8 +7,9 @@ use crate::ComputeCapability;
 
 /// Options of the JIT compiler, linker and loader. The default leaves every choice to the driver.
 ///
-/// Loading fails if the driver is too old for an option. A directive in the PTX, such as `.maxntid`, takes precedence
-/// over the corresponding option unless [`JitOptions::with_override_directives`] is set.
+/// Loading fails if the driver is too old for an option. A directive in the PTX, such as
+/// `.maxntid`, takes precedence over the corresponding option unless
+/// [`JitOptions::with_override_directives`] is set.
 ///
 /// ```
 /// use curium_driver::JitOptions;
@@ -25,7 +26,8 @@ pub struct JitOptions<'a> {
     pub threads_per_block: Option<u32>,
     /// The optimization level, from 0 (fast compilation) to 4 (the driver's default).
     pub optimization_level: Option<u32>,
-    /// The target architecture; `None` selects the architecture of the context (`CU_JIT_TARGET_FROM_CUCONTEXT`).
+    /// The target architecture; `None` selects the architecture of the context
+    /// (`CU_JIT_TARGET_FROM_CUCONTEXT`).
     pub target: Option<JitTarget>,
     /// The fallback if an image contains no exactly matching machine code.
     pub fallback: Option<JitFallback>,
@@ -47,7 +49,8 @@ pub struct JitOptions<'a> {
     pub max_threads_per_block: Option<u32>,
     /// `true` if options take precedence over PTX directives. Since 12.3.
     pub override_directives: Option<bool>,
-    /// The number of compiler threads: 0 for one per CPU core, 1 to compile without splitting. Since 12.4.
+    /// The number of compiler threads: 0 for one per CPU core, 1 to compile without splitting.
+    /// Since 12.4.
     pub split_compile: Option<u32>,
     /// The number of loader threads: 0 for one per CPU core. Since 12.8.
     pub loader_threads: Option<u32>,

@@ -20,7 +20,8 @@ impl<'a> HostSymbol<'a> {
     ///
     /// # Safety
     ///
-    /// - The device can access `address`, and the memory there has the size and type that the code declares for `name`.
+    /// - The device can access `address`, and the memory there has the size and type that the code
+    ///   declares for `name`.
     /// - The memory stays valid for as long as code that was loaded with this symbol may run.
     #[must_use]
     pub const unsafe fn new(name: &'a CStr, address: *mut c_void) -> Self {

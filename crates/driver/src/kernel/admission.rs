@@ -1,4 +1,5 @@
-//! The admission of launches. A launch gives its operation, and its kernel a handle, only after this check.
+//! The admission of launches. A launch gives its operation, and its kernel a handle, only after
+//! this check.
 
 use std::sync::Arc;
 
@@ -33,8 +34,9 @@ impl AdmittedKernel {
 }
 
 impl Inner {
-    /// Admits a launch, and returns its operation. The handle of the kernel is that of the module in the stream's context if
-    /// the driver has no libraries. The driver rejects a launch without threads, which is recognized by its error.
+    /// Admits a launch, and returns its operation. The handle of the kernel is that of the module
+    /// in the stream's context if the driver has no libraries. The driver rejects a launch without
+    /// threads, which is recognized by its error.
     #[inline]
     pub(super) fn admit<'l, 'a>(
         &self,
@@ -48,8 +50,9 @@ impl Inner {
         Ok((operation, AdmittedKernel(handle)))
     }
 
-    /// Admits a launch if the stream belongs to another driver or is being captured (its graph keeps the kernel alive), if
-    /// this thread is in a capture closure, or if the kernel has no handle.
+    /// Admits a launch if the stream belongs to another driver or is being captured (its graph
+    /// keeps the kernel alive), if this thread is in a capture closure, or if the kernel has no
+    /// handle.
     #[cold]
     #[inline(never)]
     fn admit_slow(&self, operation: &mut Operation<'_>) -> Result<CUfunction> {

@@ -17,9 +17,10 @@ const INLINE_ARGUMENTS: usize = 16;
 
 /// The arguments of a [`Kernel<Untyped>`](Untyped), for signatures that are known at run time only.
 ///
-/// Accesses to memory are tracked, as for a tuple of arguments. A launch compares the number and the sizes of the
-/// arguments with the parameters of the loaded kernel, which are queried once per look-up. Drivers before CUDA 12.4
-/// cannot report them: the parameters of PTX are then read from its text, and those of machine code are not compared.
+/// Accesses to memory are tracked, as for a tuple of arguments. A launch compares the number and
+/// the sizes of the arguments with the parameters of the loaded kernel, which are queried once per
+/// look-up. Drivers before CUDA 12.4 cannot report them: the parameters of PTX are then read from
+/// its text, and those of machine code are not compared.
 ///
 /// Each argument is a heap allocation. To avoid it, use a tuple with [`Kernel::typed`].
 ///
@@ -77,7 +78,8 @@ impl<'a> ArgumentList<'a> {
         }
     }
 
-    /// Appends a scalar, or another value that is passed by value. Pass `DevicePointer::null()` for a null pointer.
+    /// Appends a scalar, or another value that is passed by value. Pass `DevicePointer::null()` for
+    /// a null pointer.
     #[inline]
     pub fn value<T: ByValue + 'a>(self, value: T) -> Self {
         self.argument::<T>(value)
@@ -129,9 +131,9 @@ impl<'a> ArgumentList<'a> {
     }
 }
 
-// SAFETY: each argument is bound to the stream of the operation, and `launch` receives the addresses of their values in order.
-// The boxes keep the values at a fixed address. `check` has compared the number and the sizes of the values with the
-// parameters, if they are known.
+// SAFETY: each argument is bound to the stream of the operation, and `launch` receives the
+// addresses of their values in order. The boxes keep the values at a fixed address. `check` has
+// compared the number and the sizes of the values with the parameters, if they are known.
 unsafe impl Arguments<Untyped> for ArgumentList<'_> {
     #[inline]
     fn check(&self, kernel: &Kernel<Untyped>) -> Result<()> {
@@ -154,7 +156,8 @@ unsafe impl Arguments<Untyped> for ArgumentList<'_> {
     ) -> Result<()> {
         let mut addresses = SmallVec::<[*mut c_void; INLINE_ARGUMENTS]>::new();
         for argument in &mut self.arguments {
-            // SAFETY: `launched` is called for the argument below, and the argument is not used in between.
+            // SAFETY: `launched` is called for the argument below, and the argument is not used in
+            // between.
             addresses.push(unsafe { argument.bind(operation) }?);
         }
         launch(operation, addresses.as_mut_ptr())?;

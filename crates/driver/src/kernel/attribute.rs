@@ -32,7 +32,8 @@ macro_rules! attributes {
 attributes! {
     /// Returns the maximum number of threads per block, given the resources that the kernel uses.
     max_threads_per_block: u32 = CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK as count;
-    /// Returns the statically allocated shared memory per block in bytes, excluding dynamic shared memory.
+    /// Returns the statically allocated shared memory per block in bytes, excluding dynamic shared
+    /// memory.
     static_shared_bytes: usize = CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES as bytes;
     /// Returns the size of the user-declared constant memory in bytes.
     constant_bytes: usize = CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES as bytes;
@@ -46,14 +47,15 @@ attributes! {
     binary_version: ComputeCapability = CU_FUNC_ATTRIBUTE_BINARY_VERSION as capability;
     /// Returns `true` if the kernel was compiled to cache global loads in the L1 cache.
     caches_loads: bool = CU_FUNC_ATTRIBUTE_CACHE_MODE_CA as flag;
-    /// Returns the maximum dynamic shared memory of a launch in bytes. [`Kernel::set_max_dynamic_shared_bytes`] raises
-    /// it.
+    /// Returns the maximum dynamic shared memory of a launch in bytes.
+    /// [`Kernel::set_max_dynamic_shared_bytes`] raises it.
     max_dynamic_shared_bytes: usize = CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES as bytes;
     /// Returns the preferred split between shared memory and L1 cache.
     preferred_carveout: Carveout = CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT as Carveout::from_raw;
     /// Returns `true` if a launch must set the cluster size. Since 11.8.
     cluster_size_must_be_set: bool = CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET as flag;
-    /// Returns `true` if cluster sizes that are not supported by every device are allowed. Since 11.8.
+    /// Returns `true` if cluster sizes that are not supported by every device are allowed. Since
+    /// 11.8.
     non_portable_cluster_size_allowed: bool = CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED as flag;
     /// Returns the scheduling policy for clusters. Since 11.8.
     cluster_scheduling: ClusterScheduling =
@@ -71,8 +73,8 @@ impl<S> Kernel<S> {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` for an attribute that this driver does not support; an argument error if the kernel
-    /// is bound to a context on another device.
+    /// `CUDA_ERROR_INVALID_VALUE` for an attribute that this driver does not support; an argument
+    /// error if the kernel is bound to a context on another device.
     #[doc(alias = "cuKernelGetAttribute")]
     #[doc(alias = "cuFuncGetAttribute")]
     #[doc(alias = "cudaFuncGetAttributes")]
@@ -80,19 +82,21 @@ impl<S> Kernel<S> {
         self.inner().attribute(device, attribute)
     }
 
-    /// Sets an attribute on `device`. For a library kernel, it applies to all contexts of the device.
+    /// Sets an attribute on `device`. For a library kernel, it applies to all contexts of the
+    /// device.
     ///
     /// CUDA: `cuKernelSetAttribute` or `cuFuncSetAttribute`.
     ///
     /// # Safety
     ///
-    /// Every later launch of the kernel on `device`, including those of a [`SafeKernel`](crate::SafeKernel), meets the
-    /// requirements of [`Kernel::launch`] with this value.
+    /// Every later launch of the kernel on `device`, including those of a
+    /// [`SafeKernel`](crate::SafeKernel), meets the requirements of [`Kernel::launch`] with this
+    /// value.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` if the attribute or the value is not allowed; an argument error if the kernel is
-    /// bound to a context on another device.
+    /// `CUDA_ERROR_INVALID_VALUE` if the attribute or the value is not allowed; an argument error
+    /// if the kernel is bound to a context on another device.
     #[doc(alias = "cuKernelSetAttribute")]
     #[doc(alias = "cuFuncSetAttribute")]
     #[doc(alias = "cudaFuncSetAttribute")]
@@ -105,21 +109,23 @@ impl<S> Kernel<S> {
         self.inner().set_attribute(device, attribute, value)
     }
 
-    /// Sets the maximum dynamic shared memory of a launch in bytes. Required to opt in to more than 48 KiB.
+    /// Sets the maximum dynamic shared memory of a launch in bytes. Required to opt in to more than
+    /// 48 KiB.
     ///
     /// CUDA: `cuKernelSetAttribute` or `cuFuncSetAttribute`.
     ///
     /// # Errors
     ///
-    /// As for [`Kernel::set_attribute`], if the sum with the static shared memory exceeds the limit of a block.
+    /// As for [`Kernel::set_attribute`], if the sum with the static shared memory exceeds the limit
+    /// of a block.
     pub fn set_max_dynamic_shared_bytes(&self, device: &Device, bytes: u32) -> Result<()> {
         let value = i32::try_from(bytes).unwrap_or(i32::MAX);
         let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
         self.inner().set_attribute(device, attribute, value)
     }
 
-    /// Sets the preferred split between shared memory and L1 cache. The driver may choose another split if the kernel
-    /// requires it.
+    /// Sets the preferred split between shared memory and L1 cache. The driver may choose another
+    /// split if the kernel requires it.
     ///
     /// CUDA: `cuKernelSetAttribute` or `cuFuncSetAttribute`.
     ///
@@ -132,8 +138,8 @@ impl<S> Kernel<S> {
             .set_attribute(device, attribute, carveout.as_raw())
     }
 
-    /// Returns the required cluster size in blocks, set at compile time or with [`Kernel::set_required_cluster`];
-    /// `None` if there is none. Since 11.8.
+    /// Returns the required cluster size in blocks, set at compile time or with
+    /// [`Kernel::set_required_cluster`]; `None` if there is none. Since 11.8.
     ///
     /// CUDA: `cuKernelGetAttribute` or `cuFuncGetAttribute`, three times.
     ///
@@ -245,7 +251,8 @@ impl<S> Kernel<S> {
         let driver = &kernel.driver;
         let raw_config = config.as_raw();
         match kernel.owner {
-            // SAFETY: the kernel is live and belongs to a library, and the device belongs to its driver.
+            // SAFETY: the kernel is live and belongs to a library, and the device belongs to its
+            // driver.
             Owner::Library(_) => unsafe {
                 call!(
                     driver,
@@ -285,8 +292,8 @@ impl Inner {
         let raw = kernel.raw.raw();
         let driver = &kernel.driver;
         match kernel.owner {
-            // SAFETY: the kernel is live and belongs to a library, the device belongs to its driver, and `value` is
-            // valid for writes.
+            // SAFETY: the kernel is live and belongs to a library, the device belongs to its
+            // driver, and `value` is valid for writes.
             Owner::Library(_) => unsafe {
                 call!(
                     driver,
@@ -317,7 +324,8 @@ impl Inner {
         let raw = kernel.raw.raw();
         let driver = &kernel.driver;
         match kernel.owner {
-            // SAFETY: the kernel is live and belongs to a library, and the device belongs to its driver.
+            // SAFETY: the kernel is live and belongs to a library, and the device belongs to its
+            // driver.
             Owner::Library(_) => unsafe {
                 call!(
                     driver,
@@ -338,7 +346,8 @@ impl Inner {
     }
 
     /// Returns an error if the kernel is bound to a context on another device than `device`.
-    /// Returns the kernel for use on `device`: bound to the primary context if the driver has no libraries.
+    /// Returns the kernel for use on `device`: bound to the primary context if the driver has no
+    /// libraries.
     fn bound_on(&self, operation: &'static str, device: &Device) -> Result<Cow<'_, Self>> {
         self.expect_device(operation, device)?;
         if !self.is_unbound() {

@@ -16,8 +16,8 @@ impl Inner {
     ///
     /// # Safety
     ///
-    /// `kernel` was admitted with this operation, `values` holds the address of a value for each parameter, and the kernel
-    /// may run with them.
+    /// `kernel` was admitted with this operation, `values` holds the address of a value for each
+    /// parameter, and the kernel may run with them.
     #[inline]
     pub(super) unsafe fn enqueue(
         &self,
@@ -32,7 +32,8 @@ impl Inner {
             shared_bytes,
         } = config;
         let extra = std::ptr::null_mut();
-        // SAFETY: the kernel and the stream are live and belong to this driver; the caller is responsible for `values`.
+        // SAFETY: the kernel and the stream are live and belong to this driver; the caller is
+        // responsible for `values`.
         let result = unsafe {
             call!(
                 operation.driver(),
@@ -77,8 +78,8 @@ impl Inner {
             attributes.keep_events(scope);
         }
         let raw_config = attributes.launch_config(config, operation.raw_stream());
-        // SAFETY: the events of the attributes are live and belong to this driver; the caller is responsible for
-        // `values` and the kernel.
+        // SAFETY: the events of the attributes are live and belong to this driver; the caller is
+        // responsible for `values` and the kernel.
         unsafe { self.enqueue_config(kernel, operation, config, &raw_config, values) }
     }
 
@@ -86,7 +87,8 @@ impl Inner {
     ///
     /// # Safety
     ///
-    /// As for [`Inner::enqueue`], and `raw_config` is `config` on this stream with attributes that are live.
+    /// As for [`Inner::enqueue`], and `raw_config` is `config` on this stream with attributes that
+    /// are live.
     #[inline]
     pub(super) unsafe fn enqueue_config(
         &self,
@@ -97,8 +99,8 @@ impl Inner {
         values: *mut *mut c_void,
     ) -> Result<()> {
         let extra = std::ptr::null_mut();
-        // SAFETY: the kernel and the stream are live and belong to this driver; the caller is responsible for `values`
-        // and the attributes.
+        // SAFETY: the kernel and the stream are live and belong to this driver; the caller is
+        // responsible for `values` and the attributes.
         let result = unsafe {
             call!(
                 operation.driver(),
@@ -126,7 +128,8 @@ impl Inner {
             block,
             shared_bytes,
         } = *config;
-        // SAFETY: the kernel and the stream are live and belong to this driver; the caller is responsible for `values`.
+        // SAFETY: the kernel and the stream are live and belong to this driver; the caller is
+        // responsible for `values`.
         let result = unsafe {
             call!(
                 operation.driver(),

@@ -30,7 +30,8 @@ impl<S> Kernel<S> {
     ///
     /// # Errors
     ///
-    /// An argument error if the kernel belongs to a module of another context, or is already bound to another context.
+    /// An argument error if the kernel belongs to a module of another context, or is already bound
+    /// to another context.
     #[doc(alias = "cuKernelGetFunction")]
     pub fn in_context(&self, context: &Context) -> Result<Self> {
         Ok(Self {
@@ -67,7 +68,8 @@ impl<S> Kernel<S> {
     ///
     /// # Errors
     ///
-    /// As for [`Kernel::in_context`]; `CUDA_ERROR_OUT_OF_MEMORY` if there is not enough memory for the code.
+    /// As for [`Kernel::in_context`]; `CUDA_ERROR_OUT_OF_MEMORY` if there is not enough memory for
+    /// the code.
     #[doc(alias = "cuFuncLoad")]
     pub fn load(&self, context: &Context) -> Result<()> {
         let function = self.inner.function("Kernel::load", context)?;
@@ -85,8 +87,8 @@ impl Kernel<Untyped> {
     ///
     /// # Safety
     ///
-    /// `raw` is a kernel of a library of this driver, and stays valid for as long as the result, or any object created
-    /// from it, exists.
+    /// `raw` is a kernel of a library of this driver, and stays valid for as long as the result, or
+    /// any object created from it, exists.
     ///
     /// # Errors
     ///
@@ -110,8 +112,8 @@ impl Kernel<Untyped> {
     ///
     /// # Safety
     ///
-    /// `raw` is a function of a module in `context`, and stays valid for as long as the result, or any object created
-    /// from it, exists.
+    /// `raw` is a function of a module in `context`, and stays valid for as long as the result, or
+    /// any object created from it, exists.
     ///
     /// # Errors
     ///
@@ -164,8 +166,8 @@ impl Inner {
             }
             Owner::Library(_) => context.entered(|driver| {
                 let mut function: CUfunction = std::ptr::null_mut();
-                // SAFETY: `function` is valid for writes, the kernel is live and belongs to a library, and the context
-                // is current.
+                // SAFETY: `function` is valid for writes, the kernel is live and belongs to a
+                // library, and the context is current.
                 let result = unsafe {
                     call!(driver, cuKernelGetFunction(&raw mut function, self.raw.raw().cast()) creates function)
                 };

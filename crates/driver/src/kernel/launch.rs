@@ -8,7 +8,8 @@ use std::fmt;
 pub use self::attribute::{ClusterPortability, EventTrigger, LaunchAttributes};
 pub(crate) use self::explain::explain;
 
-/// Dimensions of a grid, a block or a cluster. Converts from `x`, `(x, y)` and `(x, y, z)`; omitted dimensions are 1.
+/// Dimensions of a grid, a block or a cluster. Converts from `x`, `(x, y)` and `(x, y, z)`; omitted
+/// dimensions are 1.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Dimensions {
     /// The x dimension.
@@ -44,7 +45,8 @@ impl Dimensions {
 }
 
 impl LaunchConfig {
-    /// Creates a configuration of `grid` blocks with `block` threads each, without dynamic shared memory.
+    /// Creates a configuration of `grid` blocks with `block` threads each, without dynamic shared
+    /// memory.
     #[inline]
     #[must_use]
     pub fn new(grid: impl Into<Dimensions>, block: impl Into<Dimensions>) -> Self {
@@ -55,8 +57,9 @@ impl LaunchConfig {
         }
     }
 
-    /// Creates a configuration with at least one thread for each of `count` elements, in blocks of 256 threads. The
-    /// kernel must compare its index with the count. A count of 0 gives one block, because a launch has at least one.
+    /// Creates a configuration with at least one thread for each of `count` elements, in blocks of
+    /// 256 threads. The kernel must compare its index with the count. A count of 0 gives one block,
+    /// because a launch has at least one.
     ///
     /// A grid has at most 2³¹ − 1 blocks. The launch of a larger configuration is an error.
     #[inline]
@@ -65,7 +68,8 @@ impl LaunchConfig {
         Self::with_block(count, DEFAULT_BLOCK)
     }
 
-    /// Creates a configuration with at least one thread for each of `count` elements, in blocks of `block` threads.
+    /// Creates a configuration with at least one thread for each of `count` elements, in blocks of
+    /// `block` threads.
     #[inline]
     pub(crate) fn with_block(count: usize, block: u32) -> Self {
         let blocks = count.div_ceil(block as usize).max(1);

@@ -18,8 +18,8 @@ bitflags! {
     /// Flags for occupancy calculations.
     #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
     pub struct OccupancyFlags: u32 {
-        /// Returns 0 where global caching makes the block too large for a multiprocessor, instead of calculating the
-        /// occupancy as if caching were disabled.
+        /// Returns 0 where global caching makes the block too large for a multiprocessor, instead
+        /// of calculating the occupancy as if caching were disabled.
         const DISABLE_CACHING_OVERRIDE = CUoccupancy_flags::CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE.0;
         /// Flags defined by newer drivers.
         const _ = !0;
@@ -37,8 +37,8 @@ pub struct SuggestedSize {
 }
 
 impl<S> Kernel<S> {
-    /// Returns the maximum number of resident blocks per multiprocessor, for blocks of `block` threads with
-    /// `shared_bytes` bytes of dynamic shared memory.
+    /// Returns the maximum number of resident blocks per multiprocessor, for blocks of `block`
+    /// threads with `shared_bytes` bytes of dynamic shared memory.
     ///
     /// CUDA: `cuOccupancyMaxActiveBlocksPerMultiprocessor`.
     ///
@@ -56,7 +56,8 @@ impl<S> Kernel<S> {
         let bound = self.bound(context)?;
         let kernel = bound.as_raw();
         self.occupancy("Kernel::max_active_blocks", context, |driver, place| {
-            // SAFETY: `place` is valid for writes, the kernel is live, and a context of its driver is current.
+            // SAFETY: `place` is valid for writes, the kernel is live, and a context of its driver
+            // is current.
             unsafe {
                 call!(
                     driver,
@@ -71,7 +72,8 @@ impl<S> Kernel<S> {
         })
     }
 
-    /// Returns the maximum number of resident blocks like [`Kernel::max_active_blocks`], with flags.
+    /// Returns the maximum number of resident blocks like [`Kernel::max_active_blocks`], with
+    /// flags.
     ///
     /// CUDA: `cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags`.
     ///
@@ -94,7 +96,8 @@ impl<S> Kernel<S> {
             "Kernel::max_active_blocks_with_flags",
             context,
             |driver, place| {
-                // SAFETY: `place` is valid for writes, the kernel is live, and a context of its driver is current.
+                // SAFETY: `place` is valid for writes, the kernel is live, and a context of its
+                // driver is current.
                 unsafe {
                     call!(
                         driver,
@@ -111,14 +114,15 @@ impl<S> Kernel<S> {
         )
     }
 
-    /// Returns the dynamic shared memory per block, in bytes, that is available if `blocks` blocks of `block` threads
-    /// are resident on a multiprocessor.
+    /// Returns the dynamic shared memory per block, in bytes, that is available if `blocks` blocks
+    /// of `block` threads are resident on a multiprocessor.
     ///
     /// CUDA: `cuOccupancyAvailableDynamicSMemPerBlock`.
     ///
     /// # Errors
     ///
-    /// As for [`Kernel::max_active_blocks`], and `CUDA_ERROR_INVALID_VALUE` if this many blocks do not fit.
+    /// As for [`Kernel::max_active_blocks`], and `CUDA_ERROR_INVALID_VALUE` if this many blocks do
+    /// not fit.
     #[doc(alias = "cuOccupancyAvailableDynamicSMemPerBlock")]
     #[doc(alias = "cudaOccupancyAvailableDynamicSMemPerBlock")]
     pub fn available_dynamic_shared_bytes(
@@ -135,7 +139,8 @@ impl<S> Kernel<S> {
         let blocks = signed(blocks);
         let block = signed(block);
         let result = context.entered(|driver| {
-            // SAFETY: `bytes` is valid for writes, the kernel is live, and a context of its driver is current.
+            // SAFETY: `bytes` is valid for writes, the kernel is live, and a context of its driver
+            // is current.
             unsafe {
                 call!(
                     driver,
@@ -147,8 +152,9 @@ impl<S> Kernel<S> {
         Ok(bytes)
     }
 
-    /// Returns the launch configuration with the maximum occupancy, for blocks with `shared_bytes` bytes of dynamic
-    /// shared memory and at most `max_block` threads. A `max_block` of 0 sets no maximum.
+    /// Returns the launch configuration with the maximum occupancy, for blocks with `shared_bytes`
+    /// bytes of dynamic shared memory and at most `max_block` threads. A `max_block` of 0 sets no
+    /// maximum.
     ///
     /// CUDA: `cuOccupancyMaxPotentialBlockSize`.
     ///
@@ -167,8 +173,8 @@ impl<S> Kernel<S> {
         let kernel = bound.as_raw();
         self.suggestion("Kernel::suggested_size", context, |driver, grid, block| {
             let max_block = signed(max_block);
-            // SAFETY: `grid` and `block` are valid for writes, the kernel is live, and a context of its driver is
-            // current.
+            // SAFETY: `grid` and `block` are valid for writes, the kernel is live, and a context of
+            // its driver is current.
             unsafe {
                 call!(
                     driver,
@@ -185,8 +191,9 @@ impl<S> Kernel<S> {
         })
     }
 
-    /// Returns the launch configuration like [`Kernel::suggested_size`], with flags and a dynamic shared memory size
-    /// that depends on the block size: `shared_bytes` returns the bytes for a number of threads.
+    /// Returns the launch configuration like [`Kernel::suggested_size`], with flags and a dynamic
+    /// shared memory size that depends on the block size: `shared_bytes` returns the bytes for a
+    /// number of threads.
     ///
     /// CUDA: `cuOccupancyMaxPotentialBlockSizeWithFlags`.
     ///
@@ -211,8 +218,9 @@ impl<S> Kernel<S> {
                 context,
                 |driver, grid, block| {
                     let max_block = signed(max_block);
-                    // SAFETY: `grid` and `block` are valid for writes, the kernel is live, a context of its driver is
-                    // current, and `function` may be called on this thread until this returns.
+                    // SAFETY: `grid` and `block` are valid for writes, the kernel is live, a
+                    // context of its driver is current, and `function` may be called on this thread
+                    // until this returns.
                     unsafe {
                         call!(
                             driver,
@@ -232,8 +240,8 @@ impl<S> Kernel<S> {
         })
     }
 
-    /// Returns a configuration with at least one thread for each of `count` elements, with the block size of maximum
-    /// occupancy. The kernel must compare its index with the count.
+    /// Returns a configuration with at least one thread for each of `count` elements, with the
+    /// block size of maximum occupancy. The kernel must compare its index with the count.
     ///
     /// CUDA: `cuOccupancyMaxPotentialBlockSize`.
     ///
@@ -245,14 +253,15 @@ impl<S> Kernel<S> {
         Ok(LaunchConfig::with_block(count, block))
     }
 
-    /// Returns the maximum number of clusters that can be resident on the device. `attributes` contain the cluster
-    /// size.
+    /// Returns the maximum number of clusters that can be resident on the device. `attributes`
+    /// contain the cluster size.
     ///
     /// CUDA: `cuOccupancyMaxActiveClusters`, since 11.7.
     ///
     /// # Errors
     ///
-    /// As for [`Kernel::max_active_blocks`], and `CUDA_ERROR_INVALID_CLUSTER_SIZE` for an unsupported cluster size.
+    /// As for [`Kernel::max_active_blocks`], and `CUDA_ERROR_INVALID_CLUSTER_SIZE` for an
+    /// unsupported cluster size.
     #[doc(alias = "cuOccupancyMaxActiveClusters")]
     #[doc(alias = "cudaOccupancyMaxActiveClusters")]
     pub fn active_clusters(
@@ -266,8 +275,8 @@ impl<S> Kernel<S> {
         attributes.check(self.driver())?;
         let config = attributes.launch_config(&config, std::ptr::null_mut());
         self.occupancy("Kernel::active_clusters", context, |driver, place| {
-            // SAFETY: `place` is valid for writes, `config` is live with its attributes, the kernel is live, and a
-            // context of its driver is current.
+            // SAFETY: `place` is valid for writes, `config` is live with its attributes, the kernel
+            // is live, and a context of its driver is current.
             unsafe {
                 call!(
                     driver,
@@ -297,8 +306,8 @@ impl<S> Kernel<S> {
         attributes.check(self.driver())?;
         let config = attributes.launch_config(&config, std::ptr::null_mut());
         self.occupancy("Kernel::max_cluster_size", context, |driver, place| {
-            // SAFETY: `place` is valid for writes, `config` is live with its attributes, the kernel is live, and a
-            // context of its driver is current.
+            // SAFETY: `place` is valid for writes, `config` is live with its attributes, the kernel
+            // is live, and a context of its driver is current.
             unsafe {
                 call!(
                     driver,
@@ -349,7 +358,8 @@ impl<S> Kernel<S> {
 type BlockFunction = unsafe extern "C" fn(c_int) -> usize;
 
 thread_local! {
-    /// The function that the C callback calls on this thread. CUDA passes no user data to the callback.
+    /// The function that the C callback calls on this thread. CUDA passes no user data to the
+    /// callback.
     static BLOCK_FUNCTION: Cell<*const BlockState<'static>> = const { Cell::new(std::ptr::null()) };
 }
 
@@ -362,8 +372,8 @@ struct BlockState<'a> {
 /// Restores the previous function of the thread.
 struct Restore(*const BlockState<'static>);
 
-/// Runs `operation` with a C callback that calls `function` on this thread. A panic of `function` is resumed
-/// afterwards.
+/// Runs `operation` with a C callback that calls `function` on this thread. A panic of `function`
+/// is resumed afterwards.
 fn with_block_function<T>(
     function: &dyn Fn(u32) -> usize,
     operation: impl FnOnce(BlockFunction) -> T,
@@ -389,8 +399,8 @@ fn with_block_function<T>(
 /// The caller is the `operation` of a `with_block_function`, on its thread.
 unsafe extern "C" fn call_block_function(block: c_int) -> usize {
     contain_callback("the function of an occupancy query", 0, || {
-        // SAFETY: the state lives until `with_block_function` returns, which is after the caller of this function
-        // returns.
+        // SAFETY: the state lives until `with_block_function` returns, which is after the caller of
+        // this function returns.
         let Some(state) = (unsafe { BLOCK_FUNCTION.get().as_ref() }) else {
             return 0;
         };

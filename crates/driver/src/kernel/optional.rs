@@ -21,12 +21,13 @@ unsafe impl<T> Parameter for Option<&mut [T]> {
 
 macro_rules! optional {
     ($($slice:ty),*) => {$(
-        // SAFETY: the inner argument, if any, is bound and recorded; otherwise the kernel declares that the pointer may
-        // be null.
+        // SAFETY: the inner argument, if any, is bound and recorded; otherwise the kernel declares
+        // that the pointer may be null.
         unsafe impl<'a, T, A: Argument<$slice>> Argument<Option<$slice>> for Option<A> {
             unsafe fn bind(&mut self, operation: &mut Operation<'_>) -> Result<CUdeviceptr> {
                 match self {
-                    // SAFETY: this function has the contract of the inner argument, which its caller upholds.
+                    // SAFETY: this function has the contract of the inner argument, which its
+                    // caller upholds.
                     Some(argument) => unsafe { argument.bind(operation) },
                     None => Ok(DevicePointer::<T>::null().as_raw()),
                 }
@@ -34,7 +35,8 @@ macro_rules! optional {
 
             unsafe fn launched(&mut self, operation: &mut Operation<'_>) {
                 if let Some(argument) = self {
-                    // SAFETY: this function has the contract of the inner argument, which its caller upholds.
+                    // SAFETY: this function has the contract of the inner argument, which its
+                    // caller upholds.
                     unsafe { argument.launched(operation) };
                 }
             }

@@ -33,7 +33,8 @@ impl<S> Kernel<S> {
     ///
     /// # Errors
     ///
-    /// [`Error::Missing`](crate::Error::Missing) before CUDA 13.2. [`Kernel::parameters`] works with older drivers.
+    /// [`Error::Missing`](crate::Error::Missing) before CUDA 13.2. [`Kernel::parameters`] works
+    /// with older drivers.
     #[doc(alias = "cuKernelGetParamCount")]
     #[doc(alias = "cuFuncGetParamCount")]
     pub fn parameter_count(&self) -> Result<usize> {
@@ -43,7 +44,8 @@ impl<S> Kernel<S> {
         let driver = &kernel.driver;
         kernel
             .with_context(|| match kernel.owner {
-                // SAFETY: the kernel is live and belongs to a library, and `count` is valid for writes.
+                // SAFETY: the kernel is live and belongs to a library, and `count` is valid for
+                // writes.
                 Owner::Library(_) => unsafe {
                     call!(driver, cuKernelGetParamCount(raw.cast(), &raw mut count))
                 },
@@ -58,7 +60,8 @@ impl<S> Kernel<S> {
 }
 
 impl Inner {
-    /// Returns an error unless the parameters have the declared sizes. Unknown parameters are not compared.
+    /// Returns an error unless the parameters have the declared sizes. Unknown parameters are not
+    /// compared.
     #[inline]
     pub(super) fn check_signature(
         &self,
@@ -71,7 +74,8 @@ impl Inner {
         }
     }
 
-    /// Checks the signature like [`Inner::check_signature`] for a launch. Queries the parameters the first time only.
+    /// Checks the signature like [`Inner::check_signature`] for a launch. Queries the parameters
+    /// the first time only.
     pub(super) fn compare_parameters(
         &self,
         passed: &[usize],
@@ -111,8 +115,8 @@ impl Inner {
         })
     }
 
-    /// Runs `operation` with a context current if the kernel belongs to a library: the driver reports its parameters
-    /// only then.
+    /// Runs `operation` with a context current if the kernel belongs to a library: the driver
+    /// reports its parameters only then.
     fn with_context<T>(&self, operation: impl FnOnce() -> Result<T>) -> Result<T> {
         match self.owner {
             Owner::Library(_) => in_any_context(&self.driver, operation),
@@ -137,7 +141,8 @@ impl Inner {
         let offset_place = &raw mut offset;
         let size_place = &raw mut size;
         let result = match self.owner {
-            // SAFETY: the kernel is live and belongs to a library, and both pointers are valid for writes.
+            // SAFETY: the kernel is live and belongs to a library, and both pointers are valid for
+            // writes.
             Owner::Library(_) => unsafe {
                 call!(
                     driver,
@@ -160,8 +165,8 @@ impl Inner {
     }
 }
 
-/// Runs `operation` with any context current: the one that is current on this thread, or else a primary context. An
-/// active primary context is preferred, since creating one is slow.
+/// Runs `operation` with any context current: the one that is current on this thread, or else a
+/// primary context. An active primary context is preferred, since creating one is slow.
 fn in_any_context<T>(driver: &Driver, operation: impl FnOnce() -> Result<T>) -> Result<T> {
     if !current::get(driver)?.is_null() {
         return operation();

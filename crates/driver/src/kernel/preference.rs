@@ -22,7 +22,8 @@ pub enum ClusterScheduling {
     Spread,
     /// The hardware balances the blocks of a cluster over the multiprocessors.
     LoadBalancing,
-    /// Blocks are placed near the shared memory of their cluster, on devices of the Rubin generation. Since 13.3.
+    /// Blocks are placed near the shared memory of their cluster, on devices of the Rubin
+    /// generation. Since 13.3.
     RubinSharedMemoryLocality,
     /// A policy that is not defined here.
     Unknown(u32),

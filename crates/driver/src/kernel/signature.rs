@@ -7,7 +7,8 @@ use curium_sys::CUdeviceptr;
 use crate::hazard::Operation;
 use crate::{DevicePointer, Kernel, Result};
 
-/// A value that is passed to a kernel by value: a scalar, an array of scalars, or a `repr(C)` struct of them.
+/// A value that is passed to a kernel by value: a scalar, an array of scalars, or a `repr(C)`
+/// struct of them.
 ///
 /// ```
 /// use curium_driver::ByValue;
@@ -25,8 +26,10 @@ use crate::{DevicePointer, Kernel, Result};
 ///
 /// # Safety
 ///
-/// - The type has the size, alignment and layout of the kernel's parameter type: `repr(C)` or `repr(transparent)`.
-/// - Every value may be passed to any kernel that declares the type: it contains no reference to host memory.
+/// - The type has the size, alignment and layout of the kernel's parameter type: `repr(C)` or
+///   `repr(transparent)`.
+/// - Every value may be passed to any kernel that declares the type: it contains no reference to
+///   host memory.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be passed to a kernel by value",
     label = "not a `ByValue` type",
@@ -39,9 +42,10 @@ pub unsafe trait ByValue: Copy {
     #[doc(hidden)]
     const SIZE_OF_FIELDS: usize = size_of::<Self>();
 
-    /// The size of the type in bytes. Evaluating this constant fails to compile if the type has padding.
-    // The check is here and not in derived code, where the caller's crate can give names such as `::core` another
-    // meaning.
+    /// The size of the type in bytes. Evaluating this constant fails to compile if the type has
+    /// padding.
+    // The check is here and not in derived code, where the caller's crate can give names such as
+    // `::core` another meaning.
     #[doc(hidden)]
     const SIZE: usize = {
         assert!(
@@ -52,12 +56,14 @@ pub unsafe trait ByValue: Copy {
     };
 }
 
-/// A parameter in a kernel's [`Signature`]: a [`ByValue`] type, `&[T]` for a pointer that the kernel reads through, or
-/// `&mut [T]` for a pointer that it writes through. In an `Option`, the pointer may be null.
+/// A parameter in a kernel's [`Signature`]: a [`ByValue`] type, `&[T]` for a pointer that the
+/// kernel reads through, or `&mut [T]` for a pointer that it writes through. In an `Option`, the
+/// pointer may be null.
 ///
 /// # Safety
 ///
-/// [`Parameter::Raw`] has the size, alignment and layout of the kernel's parameter type, as for [`ByValue`].
+/// [`Parameter::Raw`] has the size, alignment and layout of the kernel's parameter type, as for
+/// [`ByValue`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a kernel parameter",
     label = "not a parameter type",
@@ -68,7 +74,8 @@ pub unsafe trait Parameter {
     type Raw: Copy;
 }
 
-/// The parameters of a kernel, in order: a tuple of up to 24 [`Parameter`]s. It cannot be implemented for other types.
+/// The parameters of a kernel, in order: a tuple of up to 24 [`Parameter`]s. It cannot be
+/// implemented for other types.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a kernel signature",
     label = "not a tuple of parameters",
@@ -87,9 +94,9 @@ pub trait Signature: sealed::Signature {
 ///
 /// # Safety
 ///
-/// [`Argument::bind`] returns a value that the kernel may use as the parameter declares while it runs on the operation's
-/// stream. The memory of a pointer for `&[T]` is not written in the meantime, and the memory of a pointer for `&mut
-/// [T]` is not accessed by other work.
+/// [`Argument::bind`] returns a value that the kernel may use as the parameter declares while it
+/// runs on the operation's stream. The memory of a pointer for `&[T]` is not written in the
+/// meantime, and the memory of a pointer for `&mut [T]` is not accessed by other work.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be passed for the kernel parameter `{P}`",
     label = "does not match the parameter `{P}`",
@@ -98,12 +105,13 @@ pub trait Signature: sealed::Signature {
     note = "for a number, pass exactly that type: `3_u32` for `u32`, `1.0_f32` for `f32`"
 )]
 pub unsafe trait Argument<P: Parameter> {
-    /// Makes the stream of the operation wait for conflicting accesses, and returns the value to pass.
+    /// Makes the stream of the operation wait for conflicting accesses, and returns the value to
+    /// pass.
     ///
     /// # Safety
     ///
-    /// If a kernel is enqueued with the value, [`Argument::launched`] is called before the argument is used in any
-    /// other way.
+    /// If a kernel is enqueued with the value, [`Argument::launched`] is called before the argument
+    /// is used in any other way.
     ///
     /// # Errors
     ///
@@ -123,8 +131,8 @@ pub unsafe trait Argument<P: Parameter> {
 ///
 /// # Safety
 ///
-/// The addresses that `launch_with` passes to `launch` point to one value of type [`Parameter::Raw`] for each parameter
-/// of `S`, in order, each bound to the stream.
+/// The addresses that `launch_with` passes to `launch` point to one value of type
+/// [`Parameter::Raw`] for each parameter of `S`, in order, each bound to the stream.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be passed to a kernel with the parameters `{S}`",
     label = "does not match the parameters `{S}`",
@@ -132,7 +140,8 @@ pub unsafe trait Argument<P: Parameter> {
     note = "a `Kernel<Untyped>` takes an `ArgumentList`"
 )]
 pub unsafe trait Arguments<S>: Sized {
-    /// Compares the arguments with the parameters of the loaded kernel, unless `S` was compared at look-up.
+    /// Compares the arguments with the parameters of the loaded kernel, unless `S` was compared at
+    /// look-up.
     #[doc(hidden)]
     fn check(&self, _kernel: &Kernel<S>) -> Result<()> {
         Ok(())
@@ -147,7 +156,8 @@ pub unsafe trait Arguments<S>: Sized {
     ) -> Result<()>;
 }
 
-/// A value that a graph node can pass for a parameter: a [`ByValue`] value, or a [`DevicePointer`] for a pointer.
+/// A value that a graph node can pass for a parameter: a [`ByValue`] value, or a [`DevicePointer`]
+/// for a pointer.
 ///
 /// # Safety
 ///
@@ -157,12 +167,13 @@ pub unsafe trait NodeArgument<P: Parameter> {
     fn value(&self) -> P::Raw;
 }
 
-/// The values that a graph node can pass for all parameters of a signature: a tuple of [`NodeArgument`]s.
+/// The values that a graph node can pass for all parameters of a signature: a tuple of
+/// [`NodeArgument`]s.
 ///
 /// # Safety
 ///
-/// The addresses that `values_with` passes to `use_values` point to one value of type [`Parameter::Raw`] for each
-/// parameter of `S`, in order.
+/// The addresses that `values_with` passes to `use_values` point to one value of type
+/// [`Parameter::Raw`] for each parameter of `S`, in order.
 pub unsafe trait NodeArguments<S: Signature> {
     /// Calls `use_values` with the address of each value.
     #[doc(hidden)]
@@ -229,7 +240,8 @@ macro_rules! by_value {
 // A `bool` is one byte in C++ too, with the value 0 or 1.
 by_value!(bool u8 u16 u32 u64 usize i8 i16 i32 i64 isize f32 f64);
 
-// SAFETY: an address is a plain number; the contract of the launch covers what the kernel does with it.
+// SAFETY: an address is a plain number; the contract of the launch covers what the kernel does with
+// it.
 unsafe impl<T> ByValue for DevicePointer<T> {}
 
 // SAFETY: an array has the layout of a C array, and its elements may be passed.
@@ -256,7 +268,8 @@ macro_rules! tuples {
                 operation: &mut Operation<'_>,
                 launch: impl FnOnce(&Operation<'_>, *mut *mut c_void) -> Result<()>,
             ) -> Result<()> {
-                // SAFETY: `launched` is called for each argument below, and none is used in between.
+                // SAFETY: `launched` is called for each argument below, and none is used in
+                // between.
                 let mut values = ($(unsafe { self.$index.bind(operation) }?,)*);
                 let addresses: &mut [*mut c_void] = &mut [$((&raw mut values.$index).cast()),*];
                 launch(operation, addresses.as_mut_ptr())?;

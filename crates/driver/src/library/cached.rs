@@ -10,16 +10,17 @@ use crate::image::declared::Declared;
 use crate::{Context, DiskCache, Image, JitOptions, Result};
 
 impl Library {
-    /// Loads PTX text as machine code for the device of `context`: from `cache` if present, otherwise compiled and
-    /// cached. The library can be used on devices of this architecture only. See [`Image::compile_cached`] for the
-    /// cache key.
+    /// Loads PTX text as machine code for the device of `context`: from `cache` if present,
+    /// otherwise compiled and cached. The library can be used on devices of this architecture only.
+    /// See [`Image::compile_cached`] for the cache key.
     ///
-    /// CUDA: `cuLibraryLoadData`, and `cuModuleLoadDataEx` before 12.0; `cuLinkCreate_v2`, `cuLinkAddData_v2`,
-    /// `cuLinkComplete` if the code is not cached.
+    /// CUDA: `cuLibraryLoadData`, and `cuModuleLoadDataEx` before 12.0; `cuLinkCreate_v2`,
+    /// `cuLinkAddData_v2`, `cuLinkComplete` if the code is not cached.
     ///
     /// # Errors
     ///
-    /// As for [`Library::from_ptx`] and [`Image::compile_cached`]. A failure of the cache is not an error.
+    /// As for [`Library::from_ptx`] and [`Image::compile_cached`]. A failure of the cache is not an
+    /// error.
     pub fn from_ptx_cached(
         context: &Context,
         ptx: &str,

@@ -13,8 +13,8 @@ pub(super) struct ContextModules {
 }
 
 impl ContextModules {
-    /// Loads `image` into one context, which reports its errors: `context`, or a primary context of a device that can
-    /// run the image.
+    /// Loads `image` into one context, which reports its errors: `context`, or a primary context of
+    /// a device that can run the image.
     pub(super) fn new(
         driver: &Driver,
         context: Option<&Context>,
@@ -43,7 +43,8 @@ impl ContextModules {
         if let Some(module) = loaded {
             return Ok(module);
         }
-        // The driver and its observers are called without the lock, so another thread may load the image as well.
+        // The driver and its observers are called without the lock, so another thread may load the
+        // image as well.
         let module = Module::from_image(context, &self.image, &self.options)?;
         let mut modules = self.modules.lock();
         let other = modules.iter().find(|other| is_in(other, context)).cloned();
@@ -68,8 +69,8 @@ fn is_in(module: &Module, context: &Context) -> bool {
     module.context().as_raw() == context.as_raw()
 }
 
-/// Loads an image into a primary context. Active contexts come first, since creating one is slow; a device for which
-/// the image has no code is skipped.
+/// Loads an image into a primary context. Active contexts come first, since creating one is slow; a
+/// device for which the image has no code is skipped.
 fn load_on_any_device(
     driver: &Driver,
     image: &Image<'_>,

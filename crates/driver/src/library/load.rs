@@ -21,8 +21,8 @@ impl Library {
     ///
     /// # Errors
     ///
-    /// An argument error if the text is not PTX or contains a NUL. A compilation error contains the log of the JIT
-    /// compiler.
+    /// An argument error if the text is not PTX or contains a NUL. A compilation error contains the
+    /// log of the JIT compiler.
     #[doc(alias = "cuLibraryLoadData")]
     #[doc(alias = "cudaLibraryLoadData")]
     pub fn from_ptx(driver: &impl AsRef<Driver>, ptx: &str) -> Result<Self> {
@@ -35,13 +35,14 @@ impl Library {
 
     /// Loads an image. PTX is compiled first.
     ///
-    /// CUDA: `cuLibraryLoadData`, and `cuModuleLoadDataEx` before 12.0. Some drivers report compilation errors only
-    /// when a kernel is looked up, so `cuLibraryGetKernel` is called if the compiler wrote to its log.
+    /// CUDA: `cuLibraryLoadData`, and `cuModuleLoadDataEx` before 12.0. Some drivers report
+    /// compilation errors only when a kernel is looked up, so `cuLibraryGetKernel` is called if the
+    /// compiler wrote to its log.
     ///
     /// # Errors
     ///
-    /// A compilation error contains the log of the JIT compiler. An argument error if `options` contain
-    /// [`JitOptions::symbols`] or names, which only modules support.
+    /// A compilation error contains the log of the JIT compiler. An argument error if `options`
+    /// contain [`JitOptions::symbols`] or names, which only modules support.
     pub fn from_image(
         driver: &impl AsRef<Driver>,
         image: &Image<'_>,
@@ -50,9 +51,11 @@ impl Library {
         Self::load(driver.as_ref(), None, image, options, &mut [])
     }
 
-    /// Loads an image like [`Library::from_image`]. The library keeps the image, so the driver needs no copy.
+    /// Loads an image like [`Library::from_image`]. The library keeps the image, so the driver
+    /// needs no copy.
     ///
-    /// CUDA: `cuLibraryLoadData` with `CU_LIBRARY_BINARY_IS_PRESERVED`, and `cuModuleLoadDataEx` before 12.0.
+    /// CUDA: `cuLibraryLoadData` with `CU_LIBRARY_BINARY_IS_PRESERVED`, and `cuModuleLoadDataEx`
+    /// before 12.0.
     ///
     /// # Errors
     ///
@@ -73,20 +76,20 @@ impl Library {
 
     /// Loads the image in the file at `path`, which the driver reads. PTX is compiled first.
     ///
-    /// [`Library::from_ptx`] loads PTX safely. [`Image::from_file`] with [`Library::from_image`] detects truncated
-    /// files.
+    /// [`Library::from_ptx`] loads PTX safely. [`Image::from_file`] with [`Library::from_image`]
+    /// detects truncated files.
     ///
     /// CUDA: `cuLibraryLoadFromFile`, and `cuModuleLoadDataEx` before 12.0.
     ///
     /// # Safety
     ///
-    /// - A cubin, fatbin or Tile IR is the complete and unmodified output of NVIDIA's tools. Otherwise the driver may
-    ///   access arbitrary memory.
+    /// - A cubin, fatbin or Tile IR is the complete and unmodified output of NVIDIA's tools.
+    ///   Otherwise the driver may access arbitrary memory.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_FILE_NOT_FOUND`, or an argument error before CUDA 12.0, if the file does not exist; an argument
-    /// error if the path contains a NUL; the errors of [`Library::from_image`].
+    /// `CUDA_ERROR_FILE_NOT_FOUND`, or an argument error before CUDA 12.0, if the file does not
+    /// exist; an argument error if the path contains a NUL; the errors of [`Library::from_image`].
     #[doc(alias = "cuLibraryLoadFromFile")]
     #[doc(alias = "cudaLibraryLoadFromFile")]
     pub unsafe fn from_file(
@@ -109,8 +112,8 @@ impl Library {
         let options = compilation.options();
         let values = compilation.values();
         let name = name.as_ptr();
-        // SAFETY: `name` is NUL-terminated, `compilation` holds `count` options with their values and outlives the
-        // library, and the caller is responsible for the file.
+        // SAFETY: `name` is NUL-terminated, `compilation` holds `count` options with their values
+        // and outlives the library, and the caller is responsible for the file.
         let result = unsafe {
             call!(driver, cuLibraryLoadFromFile(&raw mut raw, name, options, values, count, std::ptr::null_mut(), std::ptr::null_mut(), 0) creates raw)
         };
@@ -122,7 +125,8 @@ impl Library {
         Ok(Self::new(raw, driver, Declared::default(), compilation))
     }
 
-    /// Loads an image. A driver without libraries loads it into `context` first, or into a context of its choice.
+    /// Loads an image. A driver without libraries loads it into `context` first, or into a context
+    /// of its choice.
     pub(super) fn load(
         driver: &Driver,
         context: Option<&Context>,
@@ -144,8 +148,9 @@ impl Library {
         let library_count = library_options.len() as u32;
         let library_values = library_values.as_mut_ptr();
         let library_options = library_options.as_mut_ptr();
-        // SAFETY: `image` is PTX, the output of a compiler, or was created by `unsafe` code; `compilation` holds
-        // `count` options with their values and outlives the library, and so does the image if the options require it.
+        // SAFETY: `image` is PTX, the output of a compiler, or was created by `unsafe` code;
+        // `compilation` holds `count` options with their values and outlives the library, and so
+        // does the image if the options require it.
         let result = unsafe {
             call!(
                 driver,
@@ -199,8 +204,8 @@ impl Library {
         })
     }
 
-    /// Returns the compilation error, if the compiler wrote one to its log. Looking up a kernel that does not exist
-    /// makes the driver compile.
+    /// Returns the compilation error, if the compiler wrote one to its log. Looking up a kernel
+    /// that does not exist makes the driver compile.
     fn check_compiled(&self, image: &Image<'_>) -> Result<()> {
         let Shared {
             driver,
@@ -244,8 +249,8 @@ fn compilation(operation: &'static str, options: &JitOptions<'_>) -> Result<Comp
     owned_options(operation, options).map(|options| Compilation::new(&options))
 }
 
-/// Returns the options if they borrow nothing. A library outlives the names and symbols that options borrow, so these
-/// are rejected.
+/// Returns the options if they borrow nothing. A library outlives the names and symbols that
+/// options borrow, so these are rejected.
 fn owned_options(operation: &'static str, options: &JitOptions<'_>) -> Result<JitOptions<'static>> {
     options.to_static().ok_or_else(|| {
         Error::argument(

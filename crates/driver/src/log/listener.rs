@@ -40,11 +40,11 @@ type Callback = dyn Fn(LogLevel, &str) + Send + Sync;
 static CALLBACKS: Callbacks<Callback> = Callbacks::new();
 
 impl Driver {
-    /// Registers a callback for every message that the driver logs. It runs on the thread of the failing call, until
-    /// the listener is dropped.
+    /// Registers a callback for every message that the driver logs. It runs on the thread of the
+    /// failing call, until the listener is dropped.
     ///
-    /// The closure should return soon and must not use this crate, since it runs inside a driver call. Its panics are
-    /// caught.
+    /// The closure should return soon and must not use this crate, since it runs inside a driver
+    /// call. Its panics are caught.
     ///
     /// Requires CUDA 12.9. CUDA: `cuLogsRegisterCallback`.
     ///
@@ -59,7 +59,8 @@ impl Driver {
         let number = CALLBACKS.add(Arc::new(callback));
         let mut raw = ptr::null_mut();
         let data = number.as_data();
-        // SAFETY: `raw` is valid for writes; `logged` accepts any number and may be called at any time.
+        // SAFETY: `raw` is valid for writes; `logged` accepts any number and may be called at any
+        // time.
         unsafe {
             call!(self, cuLogsRegisterCallback(Some(logged), data, &raw mut raw) creates raw)
         }
@@ -73,8 +74,8 @@ impl Driver {
 }
 
 impl LogListener {
-    /// Unregisters the callback and returns any error, instead of only reporting it as [`Drop`] does. In either case
-    /// the closure is not called any more; a call in progress continues.
+    /// Unregisters the callback and returns any error, instead of only reporting it as [`Drop`]
+    /// does. In either case the closure is not called any more; a call in progress continues.
     ///
     /// CUDA: `cuLogsUnregisterCallback`.
     ///
@@ -89,8 +90,8 @@ impl LogListener {
 
     fn unregister(&mut self) -> Result<()> {
         CALLBACKS.forget(self.number);
-        // SAFETY: the handle refers to a registered callback of this driver, and is not used again once it is
-        // unregistered.
+        // SAFETY: the handle refers to a registered callback of this driver, and is not used again
+        // once it is unregistered.
         unsafe { call!(&self.driver, cuLogsUnregisterCallback(self.raw.raw())) }?;
         self.raw.clear();
         Ok(())

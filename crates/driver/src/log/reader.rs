@@ -11,8 +11,8 @@ use crate::{Driver, Result};
 
 /// A position in the driver's log, which advances as the log is read.
 ///
-/// Requires a driver for CUDA 12.9. The driver keeps the last 25,600 bytes. If older lines were lost, the text begins
-/// with a notice.
+/// Requires a driver for CUDA 12.9. The driver keeps the last 25,600 bytes. If older lines were
+/// lost, the text begins with a notice.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -72,8 +72,8 @@ impl LogReader {
         let mut size = CAPACITY;
         let text = buffer.as_mut_ptr().cast();
         self.dump(|driver, position| {
-            // SAFETY: `text` has room for the number of bytes in `size`, and `position` is null or a position in
-            // this driver's log.
+            // SAFETY: `text` has room for the number of bytes in `size`, and `position` is null or
+            // a position in this driver's log.
             unsafe { call!(driver, cuLogsDumpToMemory(position, text, &raw mut size, 0)) }
         })?;
         buffer.truncate(size);
@@ -86,14 +86,16 @@ impl LogReader {
     ///
     /// # Errors
     ///
-    /// An argument error if the path contains a NUL; `CUDA_ERROR_INVALID_VALUE` if the file cannot be written.
+    /// An argument error if the path contains a NUL; `CUDA_ERROR_INVALID_VALUE` if the file cannot
+    /// be written.
     #[doc(alias = "cuLogsDumpToFile")]
     pub fn write_to(&mut self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
         let name = c_path("LogReader::write_to", path)?;
         let result = self.dump(|driver, position| {
             let name = name.as_ptr();
-            // SAFETY: `name` is NUL-terminated, and `position` is null or a position in this driver's log.
+            // SAFETY: `name` is NUL-terminated, and `position` is null or a position in this
+            // driver's log.
             unsafe { call!(driver, cuLogsDumpToFile(position, name, 0)) }
         });
         result.map_err(|error| error.about(path.display().to_string()))
@@ -104,8 +106,8 @@ impl LogReader {
         if let Some(position) = &mut self.position {
             return dump(&self.driver, &raw mut *position);
         }
-        // The driver does not return the end position of a dump from the start. Messages logged in between are read
-        // twice rather than lost.
+        // The driver does not return the end position of a dump from the start. Messages logged in
+        // between are read twice rather than lost.
         let latest = current(&self.driver)?;
         dump(&self.driver, std::ptr::null_mut())?;
         self.position = Some(latest);

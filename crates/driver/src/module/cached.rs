@@ -13,11 +13,13 @@ impl Module {
     /// Loads PTX text as machine code: from `cache` if present, otherwise compiled and cached. See
     /// [`Image::compile_cached`] for the cache key.
     ///
-    /// CUDA: `cuModuleLoadDataEx`; `cuLinkCreate_v2`, `cuLinkAddData_v2`, `cuLinkComplete` if the code is not cached.
+    /// CUDA: `cuModuleLoadDataEx`; `cuLinkCreate_v2`, `cuLinkAddData_v2`, `cuLinkComplete` if the
+    /// code is not cached.
     ///
     /// # Errors
     ///
-    /// As for [`Module::from_ptx`] and [`Image::compile_cached`]. A failure of the cache is not an error.
+    /// As for [`Module::from_ptx`] and [`Image::compile_cached`]. A failure of the cache is not an
+    /// error.
     pub fn from_ptx_cached(
         context: &Context,
         ptx: &str,

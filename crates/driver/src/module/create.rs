@@ -18,8 +18,8 @@ impl Module {
     ///
     /// # Errors
     ///
-    /// An argument error if the text is not PTX or contains a NUL. A compilation error contains the log of the JIT
-    /// compiler.
+    /// An argument error if the text is not PTX or contains a NUL. A compilation error contains the
+    /// log of the JIT compiler.
     #[doc(alias = "cuModuleLoadData")]
     #[doc(alias = "cuModuleLoadDataEx")]
     pub fn from_ptx(context: &Context, ptx: &str) -> Result<Self> {
@@ -36,8 +36,8 @@ impl Module {
     ///
     /// # Errors
     ///
-    /// A compilation error contains the log of the JIT compiler; `CUDA_ERROR_NO_BINARY_FOR_GPU` if a binary contains no
-    /// code for this device.
+    /// A compilation error contains the log of the JIT compiler; `CUDA_ERROR_NO_BINARY_FOR_GPU` if
+    /// a binary contains no code for this device.
     pub fn from_image(
         context: &Context,
         image: &Image<'_>,
@@ -50,8 +50,9 @@ impl Module {
             let options = compilation.options();
             let values = compilation.values();
             let bytes = image.as_ptr();
-            // SAFETY: `image` is PTX, the output of a compiler, or was created by `unsafe` code; `compilation` holds
-            // `count` options with their values and outlives the call, and the context is current.
+            // SAFETY: `image` is PTX, the output of a compiler, or was created by `unsafe` code;
+            // `compilation` holds `count` options with their values and outlives the call, and the
+            // context is current.
             let result =
                 unsafe { call!(driver, cuModuleLoadDataEx(&raw mut raw, bytes, count, options, values) creates raw) };
             result.map_err(|error| compilation.explain(driver, image.as_ptx(), error).about(format!("{image:?}")))?;
@@ -69,28 +70,28 @@ impl Module {
 
     /// Loads the image in the file at `path`, which the driver reads, into `context`.
     ///
-    /// [`Module::from_ptx`] loads PTX safely. [`Image::from_file`] with [`Module::from_image`] accepts options, detects
-    /// truncated files, and returns the log of the JIT compiler.
+    /// [`Module::from_ptx`] loads PTX safely. [`Image::from_file`] with [`Module::from_image`]
+    /// accepts options, detects truncated files, and returns the log of the JIT compiler.
     ///
     /// CUDA: `cuModuleLoad`.
     ///
     /// # Safety
     ///
-    /// - A cubin, fatbin or Tile IR is the complete and unmodified output of NVIDIA's tools. Otherwise the driver may
-    ///   access arbitrary memory.
+    /// - A cubin, fatbin or Tile IR is the complete and unmodified output of NVIDIA's tools.
+    ///   Otherwise the driver may access arbitrary memory.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_FILE_NOT_FOUND` if the file does not exist, an argument error if the path contains a NUL. The driver
-    /// reports few details about an invalid image.
+    /// `CUDA_ERROR_FILE_NOT_FOUND` if the file does not exist, an argument error if the path
+    /// contains a NUL. The driver reports few details about an invalid image.
     #[doc(alias = "cuModuleLoad")]
     pub unsafe fn from_file(context: &Context, path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let name = c_path("Module::from_file", path)?;
         let raw = context.entered(|driver| {
             let mut raw = std::ptr::null_mut();
-            // SAFETY: `raw` is valid for writes, `name` is NUL-terminated, the context is current, and the caller is
-            // responsible for the file.
+            // SAFETY: `raw` is valid for writes, `name` is NUL-terminated, the context is current,
+            // and the caller is responsible for the file.
             let result =
                 unsafe { call!(driver, cuModuleLoad(&raw mut raw, name.as_ptr()) creates raw) };
             result.map_err(|error| error.about(path.display().to_string()))?;
@@ -105,7 +106,8 @@ impl Module {
         ))
     }
 
-    /// Loads the fatbin that a record in this program's data points to. CUDA C++ compilers emit such records.
+    /// Loads the fatbin that a record in this program's data points to. CUDA C++ compilers emit
+    /// such records.
     ///
     /// CUDA: `cuModuleLoadFatBinary`.
     ///
@@ -120,7 +122,8 @@ impl Module {
     pub unsafe fn from_fat_binary_record(context: &Context, record: *const c_void) -> Result<Self> {
         let raw = context.entered(|driver| {
             let mut raw = std::ptr::null_mut();
-            // SAFETY: `raw` is valid for writes, the context is current, and the caller is responsible for the record.
+            // SAFETY: `raw` is valid for writes, the context is current, and the caller is
+            // responsible for the record.
             unsafe { call!(driver, cuModuleLoadFatBinary(&raw mut raw, record) creates raw) }?;
             Ok(raw)
         })?;

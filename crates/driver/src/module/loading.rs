@@ -5,9 +5,9 @@ use curium_sys::CUmoduleLoadingMode;
 use crate::call;
 use crate::{Driver, Result};
 
-/// The time at which the driver loads the code of kernels. The environment variable `CUDA_MODULE_LOADING` (`EAGER` or
-/// `LAZY`) selects it before CUDA is initialized. [`Kernel::load`](crate::Kernel::load) loads the code of one kernel in
-/// either mode.
+/// The time at which the driver loads the code of kernels. The environment variable
+/// `CUDA_MODULE_LOADING` (`EAGER` or `LAZY`) selects it before CUDA is initialized.
+/// [`Kernel::load`](crate::Kernel::load) loads the code of one kernel in either mode.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum LoadingMode {
@@ -20,8 +20,8 @@ pub enum LoadingMode {
 }
 
 impl Driver {
-    /// Returns the module loading mode. The default is lazy since CUDA 12.2, and on Windows since 12.3. The simulator
-    /// loads eagerly.
+    /// Returns the module loading mode. The default is lazy since CUDA 12.2, and on Windows since
+    /// 12.3. The simulator loads eagerly.
     ///
     /// CUDA: `cuModuleGetLoadingMode`.
     ///

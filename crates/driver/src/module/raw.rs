@@ -9,7 +9,8 @@ use crate::image::declared::Declared;
 use crate::{Context, JitReport};
 
 impl Module {
-    /// Takes ownership of a module that other code loaded. It is unloaded with the last clone of the result.
+    /// Takes ownership of a module that other code loaded. It is unloaded with the last clone of
+    /// the result.
     ///
     /// # Safety
     ///
@@ -29,8 +30,8 @@ impl Module {
     ///
     /// # Safety
     ///
-    /// `raw` is a module in `context`, and stays loaded for as long as a clone of the result, or any object created
-    /// from it, exists.
+    /// `raw` is a module in `context`, and stays loaded for as long as a clone of the result, or
+    /// any object created from it, exists.
     #[must_use]
     pub unsafe fn borrow_raw(context: &Context, raw: CUmodule) -> Self {
         Self::new(
@@ -46,7 +47,8 @@ impl Module {
     ///
     /// # Errors
     ///
-    /// Returns the module to the caller if clones of it, or kernels of it, still exist, or if it is borrowed.
+    /// Returns the module to the caller if clones of it, or kernels of it, still exist, or if it is
+    /// borrowed.
     pub fn into_raw(self) -> Result<CUmodule, Self> {
         let mut module = Arc::try_unwrap(self.shared).map_err(|shared| Self { shared })?;
         if !matches!(module.origin, Origin::Loaded) {

@@ -9,8 +9,9 @@ use crate::AsRawStream as _;
 impl Stream {
     /// Returns the value of type `T` attached to this stream, creating it with `make` on first use.
     ///
-    /// The value is dropped just before the stream is destroyed, or no longer borrowed. `make` receives a stream that
-    /// does not keep this one alive, so the value may enqueue work, such as the record of an event, when it is dropped.
+    /// The value is dropped just before the stream is destroyed, or no longer borrowed. `make`
+    /// receives a stream that does not keep this one alive, so the value may enqueue work, such as
+    /// the record of an event, when it is dropped.
     ///
     /// # Safety
     ///

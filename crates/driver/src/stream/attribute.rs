@@ -57,7 +57,8 @@ pub enum SynchronizationPolicy {
     Unknown(u32),
 }
 
-/// A memory synchronization domain. A memory fence of a kernel waits for the writes of its own domain only.
+/// A memory synchronization domain. A memory fence of a kernel waits for the writes of its own
+/// domain only.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum MemorySyncDomain {
@@ -174,7 +175,8 @@ impl Stream {
     /// An error returned by the driver.
     pub fn access_policy_window(&self) -> Result<AccessPolicyWindow> {
         let value = self.raw_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW)?;
-        // SAFETY: the driver has initialized this field for this attribute, and any bytes are a valid value of it.
+        // SAFETY: the driver has initialized this field for this attribute, and any bytes are a
+        // valid value of it.
         let window = unsafe { value.accessPolicyWindow };
         Ok(AccessPolicyWindow::from_raw(&window))
     }
@@ -185,7 +187,8 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` if the window exceeds the device's limit, or a value is out of range.
+    /// `CUDA_ERROR_INVALID_VALUE` if the window exceeds the device's limit, or a value is out of
+    /// range.
     pub fn set_access_policy_window(&self, window: AccessPolicyWindow) -> Result<()> {
         let value = CUstreamAttrValue {
             accessPolicyWindow: window.as_raw(),
@@ -209,7 +212,8 @@ impl Stream {
     pub fn synchronization_policy(&self) -> Result<SynchronizationPolicy> {
         let value =
             self.raw_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY)?;
-        // SAFETY: the driver has initialized this field for this attribute, and any bytes are a valid value of it.
+        // SAFETY: the driver has initialized this field for this attribute, and any bytes are a
+        // valid value of it.
         let policy = unsafe { value.syncPolicy };
         Ok(SynchronizationPolicy::from_raw(policy))
     }
@@ -256,7 +260,8 @@ impl Stream {
     /// An error returned by the driver.
     pub fn memory_sync_domain(&self) -> Result<MemorySyncDomain> {
         let value = self.raw_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN)?;
-        // SAFETY: the driver has initialized this field for this attribute, and any bytes are a valid value of it.
+        // SAFETY: the driver has initialized this field for this attribute, and any bytes are a
+        // valid value of it.
         let domain = unsafe { value.memSyncDomain };
         Ok(MemorySyncDomain::from_raw(domain))
     }
@@ -287,7 +292,8 @@ impl Stream {
     /// An error returned by the driver.
     pub fn memory_sync_domain_map(&self) -> Result<MemorySyncDomainMap> {
         let value = self.raw_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP)?;
-        // SAFETY: the driver has initialized this field for this attribute, and any bytes are a valid value of it.
+        // SAFETY: the driver has initialized this field for this attribute, and any bytes are a
+        // valid value of it.
         let map = unsafe { value.memSyncDomainMap };
         Ok(MemorySyncDomainMap {
             default: map.default_,
@@ -325,8 +331,8 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// An argument error if the streams belong to different drivers; `CUDA_ERROR_INVALID_VALUE` if they belong to
-    /// different contexts.
+    /// An argument error if the streams belong to different drivers; `CUDA_ERROR_INVALID_VALUE` if
+    /// they belong to different contexts.
     #[doc(alias = "cuStreamCopyAttributes")]
     #[doc(alias = "cudaStreamCopyAttributes")]
     pub fn copy_attributes_from(&self, source: &Self) -> Result<()> {
@@ -341,7 +347,8 @@ impl Stream {
         }
     }
 
-    /// Returns an attribute as a raw value. Fields of the union that do not belong to the attribute are zero.
+    /// Returns an attribute as a raw value. Fields of the union that do not belong to the attribute
+    /// are zero.
     ///
     /// CUDA: `cuStreamGetAttribute`.
     ///
@@ -369,8 +376,8 @@ impl Stream {
     ///
     /// # Safety
     ///
-    /// `value` is the union field of this attribute, and its pointers, if any, satisfy the requirements that CUDA
-    /// documents for it.
+    /// `value` is the union field of this attribute, and its pointers, if any, satisfy the
+    /// requirements that CUDA documents for it.
     ///
     /// # Errors
     ///

@@ -13,7 +13,8 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` in a green context without [`StreamFlags::NON_BLOCKING`](crate::StreamFlags::NON_BLOCKING).
+    /// `CUDA_ERROR_INVALID_VALUE` in a green context without
+    /// [`StreamFlags::NON_BLOCKING`](crate::StreamFlags::NON_BLOCKING).
     #[doc(alias = "cuStreamCreate")]
     #[doc(alias = "cudaStreamCreate")]
     #[doc(alias = "cudaStreamCreateWithFlags")]

@@ -12,14 +12,15 @@ use crate::{
 };
 
 impl Event {
-    /// Records the event after all work currently enqueued on `stream`, replacing an earlier record.
+    /// Records the event after all work currently enqueued on `stream`, replacing an earlier
+    /// record.
     ///
     /// CUDA: `cuEventRecord`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_HANDLE` if the stream belongs to another context; an argument error if it belongs to another
-    /// driver.
+    /// `CUDA_ERROR_INVALID_HANDLE` if the stream belongs to another context; an argument error if
+    /// it belongs to another driver.
     #[doc(alias = "cuEventRecord")]
     #[doc(alias = "cudaEventRecord")]
     #[inline]
@@ -28,8 +29,8 @@ impl Event {
         self.record_under(&stream.enqueue("Event::record")?)
     }
 
-    /// Records the event like [`Event::record`], also in a destructor that runs in a capture closure: the event marks a
-    /// point of the stream, and the graph misses nothing without it.
+    /// Records the event like [`Event::record`], also in a destructor that runs in a capture
+    /// closure: the event marks a point of the stream, and the graph misses nothing without it.
     #[inline]
     pub(crate) fn record_point(&self, stream: &Stream) -> Result<()> {
         if !capture_guard::is_dropping() {
@@ -47,8 +48,8 @@ impl Event {
         .map_err(|error| self.explain_record(error, stream))
     }
 
-    /// Records an internal event, whose handle no other code waits on, on a stream of this driver whose capture cannot
-    /// end in the meantime.
+    /// Records an internal event, whose handle no other code waits on, on a stream of this driver
+    /// whose capture cannot end in the meantime.
     #[inline]
     pub(crate) fn record_unguarded(&self, stream: &Stream) -> Result<()> {
         // SAFETY: the event and the stream are live and belong to this driver.
@@ -61,7 +62,8 @@ impl Event {
     ///
     /// # Errors
     ///
-    /// As for [`Event::record`]; `CUDA_ERROR_ILLEGAL_STATE` for [`RecordFlags::EXTERNAL`] outside a capture.
+    /// As for [`Event::record`]; `CUDA_ERROR_ILLEGAL_STATE` for [`RecordFlags::EXTERNAL`] outside a
+    /// capture.
     #[doc(alias = "cuEventRecordWithFlags")]
     #[doc(alias = "cudaEventRecordWithFlags")]
     #[inline]
@@ -88,7 +90,8 @@ impl Event {
 
     #[inline]
     fn call_record_with_flags(&self, operation: &Operation<'_>, flags: RecordFlags) -> Result<()> {
-        // SAFETY: the event and the stream are live, and the callers have checked that they belong to one driver.
+        // SAFETY: the event and the stream are live, and the callers have checked that they belong
+        // to one driver.
         unsafe {
             call!(
                 self.driver(),
@@ -97,8 +100,8 @@ impl Event {
         }
     }
 
-    /// Returns an argument error unless the event and the stream of `operation`, which is about to wait for it, are in the
-    /// same capture or both outside of captures.
+    /// Returns an argument error unless the event and the stream of `operation`, which is about to
+    /// wait for it, are in the same capture or both outside of captures.
     #[inline]
     fn check_scope(&self, operation: &Operation<'_>) -> Result<()> {
         let recorded = self.scope();
@@ -124,7 +127,8 @@ impl Event {
         Err(Error::argument(operation.name(), reason))
     }
 
-    /// Adds the operands to the error of recording this event on `stream`, and their contexts if they differ.
+    /// Adds the operands to the error of recording this event on `stream`, and their contexts if
+    /// they differ.
     #[cold]
     fn explain_record(&self, error: Error, stream: &Stream) -> Error {
         let error = error.about(format!("{self:?} on {stream:?}"));
@@ -138,14 +142,15 @@ impl Event {
 }
 
 impl Stream {
-    /// Makes all later work on this stream wait for the most recent record of `event`. The host does not block.
+    /// Makes all later work on this stream wait for the most recent record of `event`. The host
+    /// does not block.
     ///
     /// CUDA: `cuStreamWaitEvent`.
     ///
     /// # Errors
     ///
-    /// An argument error if the stream and the event belong to different drivers, or if only one of them is part of a
-    /// [capture scope](crate::Graph::capture).
+    /// An argument error if the stream and the event belong to different drivers, or if only one of
+    /// them is part of a [capture scope](crate::Graph::capture).
     #[doc(alias = "cuStreamWaitEvent")]
     #[doc(alias = "cudaStreamWaitEvent")]
     #[inline]
@@ -157,10 +162,12 @@ impl Stream {
         self.wait_event_unguarded(event)
     }
 
-    /// Waits for an event of the same driver and capture, on a stream whose capture cannot end in the meantime.
+    /// Waits for an event of the same driver and capture, on a stream whose capture cannot end in
+    /// the meantime.
     #[inline]
     pub(crate) fn wait_event_unguarded(&self, event: &Event) -> Result<()> {
-        // SAFETY: the stream and the event are live and belong to this driver; 0 is the default of the flags.
+        // SAFETY: the stream and the event are live and belong to this driver; 0 is the default of
+        // the flags.
         unsafe {
             call!(
                 self.driver(),
@@ -169,7 +176,8 @@ impl Stream {
         }
     }
 
-    /// Returns an event without timing from the stream's own pool. It has not been recorded for this use.
+    /// Returns an event without timing from the stream's own pool. It has not been recorded for
+    /// this use.
     ///
     /// CUDA: `cuEventCreate`, if no event is idle.
     ///

@@ -8,8 +8,8 @@ use crate::call;
 use crate::{Device, Driver, Error, MemoryInfo, Result, Stream};
 
 impl Error {
-    /// Adds the size requested on `stream` and the memory usage of its device to an out-of-memory error. Other errors
-    /// are returned unchanged.
+    /// Adds the size requested on `stream` and the memory usage of its device to an out-of-memory
+    /// error. Other errors are returned unchanged.
     #[cold]
     #[must_use]
     pub fn with_memory_figures(
@@ -23,8 +23,8 @@ impl Error {
                 let error = OutOfMemoryError::new(*call, stream, requested, largest_free);
                 Self::OutOfMemory(Box::new(error))
             }
-            // An inner resource has already added the figures, unless it rejected the request without a driver call; a
-            // caching resource adds its own.
+            // An inner resource has already added the figures, unless it rejected the request
+            // without a driver call; a caching resource adds its own.
             Self::OutOfMemory(mut error) => {
                 error.requested = requested;
                 error.largest_free = largest_free.or(error.largest_free);
@@ -95,8 +95,8 @@ impl PoolFigures {
 
 fn figure(driver: &Driver, pool: CUmemoryPool, attribute: CUmemPool_attribute) -> Result<usize> {
     let mut value: u64 = 0;
-    // SAFETY: the device's current pool is live, and both attributes are 64-bit integers, for which `value` is valid
-    // for writes.
+    // SAFETY: the device's current pool is live, and both attributes are 64-bit integers, for which
+    // `value` is valid for writes.
     unsafe {
         call!(
             driver,

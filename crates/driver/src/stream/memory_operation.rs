@@ -20,7 +20,8 @@ use crate::{DevicePointer, Error, Result, Stream};
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum WaitCondition {
-    /// Greater than or equal to the given value, in cyclic order: their difference is not negative as a signed integer.
+    /// Greater than or equal to the given value, in cyclic order: their difference is not negative
+    /// as a signed integer.
     AtLeast,
     /// Equal to the given value.
     Equal,
@@ -80,20 +81,22 @@ pub enum AttachMode {
 }
 
 impl Stream {
-    /// Makes later work wait until the value at `address` fulfills `condition` with `value`. The host does not block.
+    /// Makes later work wait until the value at `address` fulfills `condition` with `value`. The
+    /// host does not block.
     ///
     /// CUDA: `cuStreamWaitValue32_v2`.
     ///
     /// # Safety
     ///
-    /// - `address` is a multiple of 4, in memory that the device can access, and stays valid until the wait has
-    ///   completed.
+    /// - `address` is a multiple of 4, in memory that the device can access, and stays valid until
+    ///   the wait has completed.
     /// - The value is eventually written by work that does not wait for this stream.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` if the memory is from a stream-ordered allocation, such as a `DeviceBuffer`;
-    /// `CUDA_ERROR_NOT_SUPPORTED` if the device does not support waits, or not for this condition.
+    /// `CUDA_ERROR_INVALID_VALUE` if the memory is from a stream-ordered allocation, such as a
+    /// `DeviceBuffer`; `CUDA_ERROR_NOT_SUPPORTED` if the device does not support waits, or not for
+    /// this condition.
     #[doc(alias = "cuStreamWaitValue32")]
     pub unsafe fn wait_value_u32(
         &self,
@@ -124,7 +127,8 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// As for [`Stream::wait_value_u32`]; `CUDA_ERROR_NOT_SUPPORTED` also if the device does not support 64-bit waits.
+    /// As for [`Stream::wait_value_u32`]; `CUDA_ERROR_NOT_SUPPORTED` also if the device does not
+    /// support 64-bit waits.
     #[doc(alias = "cuStreamWaitValue64")]
     pub unsafe fn wait_value_u64(
         &self,
@@ -145,15 +149,15 @@ impl Stream {
         }
     }
 
-    /// Writes `value` to `address` after all work currently enqueued on this stream has completed and its writes are
-    /// visible system-wide.
+    /// Writes `value` to `address` after all work currently enqueued on this stream has completed
+    /// and its writes are visible system-wide.
     ///
     /// CUDA: `cuStreamWriteValue32_v2`.
     ///
     /// # Safety
     ///
-    /// `address` is a multiple of 4, in memory that the device can write. Until the write has completed, other code
-    /// accesses the value only to wait for it.
+    /// `address` is a multiple of 4, in memory that the device can write. Until the write has
+    /// completed, other code accesses the value only to wait for it.
     ///
     /// # Errors
     ///
@@ -207,8 +211,8 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// An argument error for more than 256 operations, which drivers reject; `CUDA_ERROR_NOT_SUPPORTED` if the device
-    /// does not support an operation.
+    /// An argument error for more than 256 operations, which drivers reject;
+    /// `CUDA_ERROR_NOT_SUPPORTED` if the device does not support an operation.
     #[doc(alias = "cuStreamBatchMemOp")]
     pub unsafe fn batch_memory_operations(&self, operations: &[MemoryOperation]) -> Result<()> {
         let operation = self.enqueue("Stream::batch_memory_operations")?;
@@ -223,7 +227,8 @@ impl Stream {
         let stream = operation.raw_stream();
         let count = operations.len() as u32;
         let parameters = parameters.as_mut_ptr();
-        // SAFETY: the stream is live, there are `count` parameters, and the caller is responsible for their addresses.
+        // SAFETY: the stream is live, there are `count` parameters, and the caller is responsible
+        // for their addresses.
         let result = unsafe {
             call!(
                 self.driver(),
@@ -233,19 +238,22 @@ impl Stream {
         result.map_err(|error| error.about(format!("{count} operations")))
     }
 
-    /// Attaches managed memory to this stream: `bytes` bytes from `address`, or the whole allocation if `bytes` is 0.
-    /// `mode` selects the streams, or the host, that may access it from then on.
+    /// Attaches managed memory to this stream: `bytes` bytes from `address`, or the whole
+    /// allocation if `bytes` is 0. `mode` selects the streams, or the host, that may access it from
+    /// then on.
     ///
     /// CUDA: `cuStreamAttachMemAsync`.
     ///
     /// # Safety
     ///
     /// - The range is managed memory, and lives until the stream has executed this operation.
-    /// - From now on, no code that `mode` excludes accesses the memory, on the device or on the host.
+    /// - From now on, no code that `mode` excludes accesses the memory, on the device or on the
+    ///   host.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` if the range is not a whole allocation on a device that cannot attach parts.
+    /// `CUDA_ERROR_INVALID_VALUE` if the range is not a whole allocation on a device that cannot
+    /// attach parts.
     #[doc(alias = "cuStreamAttachMemAsync")]
     #[doc(alias = "cudaStreamAttachMemAsync")]
     pub unsafe fn attach_managed(

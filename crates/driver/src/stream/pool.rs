@@ -5,9 +5,9 @@ use std::sync::Arc;
 use crate::context::handle_pool::{HandlePool, Poolable, PooledHandle, sealed};
 use crate::{Context, Result, Stream, StreamOptions};
 
-/// A pool of reusable streams of one context. Creating a stream is slow, and some drivers have crashed when a stream
-/// was destroyed while other threads were in driver calls. Clones are cheap and refer to the same pool, which keeps up
-/// to 32 idle streams by default.
+/// A pool of reusable streams of one context. Creating a stream is slow, and some drivers have
+/// crashed when a stream was destroyed while other threads were in driver calls. Clones are cheap
+/// and refer to the same pool, which keeps up to 32 idle streams by default.
 ///
 /// ```no_run
 /// # fn example(context: &curium_driver::Context) -> Result<(), curium_driver::Error> {
@@ -23,7 +23,8 @@ use crate::{Context, Result, Stream, StreamOptions};
 /// ```
 pub type StreamPool = HandlePool<Stream>;
 
-/// A stream of a [`StreamPool`], which returns to the pool when dropped, unless a clone of it still exists.
+/// A stream of a [`StreamPool`], which returns to the pool when dropped, unless a clone of it still
+/// exists.
 pub type PooledStream = PooledHandle<Stream>;
 
 impl sealed::Sealed for Stream {}

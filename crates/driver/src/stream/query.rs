@@ -68,8 +68,8 @@ impl Stream {
         Ok(priority)
     }
 
-    /// Returns the raw context of this stream as reported by the driver. It equals that of [`Stream::context`], except
-    /// for a default stream, whose context is the current one.
+    /// Returns the raw context of this stream as reported by the driver. It equals that of
+    /// [`Stream::context`], except for a default stream, whose context is the current one.
     ///
     /// CUDA: `cuStreamGetCtx`.
     ///
@@ -90,8 +90,8 @@ impl Stream {
         Ok(context)
     }
 
-    /// Returns the raw context and the raw green context of this stream. The latter is null if the stream has none;
-    /// otherwise the former is the primary context.
+    /// Returns the raw context and the raw green context of this stream. The latter is null if the
+    /// stream has none; otherwise the former is the primary context.
     ///
     /// Requires CUDA 12.5. CUDA: `cuStreamGetCtx_v2`.
     ///
@@ -112,8 +112,8 @@ impl Stream {
         Ok((context, green))
     }
 
-    /// Returns the raw device of this stream as reported by the driver. [`Stream::device`] returns it without a driver
-    /// call.
+    /// Returns the raw device of this stream as reported by the driver. [`Stream::device`] returns
+    /// it without a driver call.
     ///
     /// Requires CUDA 12.8. CUDA: `cuStreamGetDevice`.
     ///

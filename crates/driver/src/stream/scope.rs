@@ -44,14 +44,15 @@ impl Stream {
         self.shared.free_identity
     }
 
-    /// Returns `true` if the stream was created by a capture, or if this thread is in a capture closure. Every operation
-    /// asks this first.
+    /// Returns `true` if the stream was created by a capture, or if this thread is in a capture
+    /// closure. Every operation asks this first.
     #[inline]
     pub(crate) fn is_in_capture(&self) -> bool {
         self.scope().is_some() || capture_guard::key() != 0
     }
 
-    /// Returns `true` if the stream belongs to `driver` and [is not in a capture](Self::is_in_capture), in one comparison.
+    /// Returns `true` if the stream belongs to `driver` and
+    /// [is not in a capture](Self::is_in_capture), in one comparison.
     #[inline]
     pub(crate) fn executes_for(&self, driver: &Driver) -> bool {
         // Outside captures the key is 0; in a capture it is odd, which no address is.
@@ -71,15 +72,17 @@ impl Stream {
         self.open_scope().is_some()
     }
 
-    /// Returns `true` if the stream was created by a [capture](crate::Graph::capture), which may have ended.
+    /// Returns `true` if the stream was created by a [capture](crate::Graph::capture), which may
+    /// have ended.
     #[inline]
     #[must_use]
     pub fn is_created_by_capture(&self) -> bool {
         self.scope().is_some()
     }
 
-    /// Returns an argument error that names `operation` if the stream belongs to a capture in progress. For operations
-    /// that would invalidate the capture, or use memory that its graph does not keep alive.
+    /// Returns an argument error that names `operation` if the stream belongs to a capture in
+    /// progress. For operations that would invalidate the capture, or use memory that its graph
+    /// does not keep alive.
     #[inline]
     pub(crate) fn check_no_scope(&self, operation: &'static str) -> Result<()> {
         if self.scope().is_none() {
@@ -89,8 +92,8 @@ impl Stream {
         }
     }
 
-    /// Returns an argument error that names `operation`, which no graph can contain, if the stream belongs to a capture in
-    /// progress, or if this thread is in a capture closure.
+    /// Returns an argument error that names `operation`, which no graph can contain, if the stream
+    /// belongs to a capture in progress, or if this thread is in a capture closure.
     #[cold]
     #[inline(never)]
     pub(crate) fn check_uncaptured(&self, operation: &'static str) -> Result<()> {
@@ -136,7 +139,8 @@ impl Stream {
         }
         let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
         let mut capture = 0;
-        // SAFETY: `status` and `capture` are valid for writes, and the other outputs are null, which the driver allows.
+        // SAFETY: `status` and `capture` are valid for writes, and the other outputs are null,
+        // which the driver allows.
         unsafe {
             call!(
                 self.driver(),
@@ -153,9 +157,9 @@ impl Stream {
         Ok(Some(capture))
     }
 
-    /// Returns an argument error that names `operation` if this thread is in a capture closure and the stream is not part
-    /// of that capture: the work would run immediately and be missing from the graph. `instead` names an operation that
-    /// can be captured.
+    /// Returns an argument error that names `operation` if this thread is in a capture closure and
+    /// the stream is not part of that capture: the work would run immediately and be missing from
+    /// the graph. `instead` names an operation that can be captured.
     #[inline]
     pub(crate) fn check_recorded(&self, operation: &'static str, instead: &str) -> Result<()> {
         if capture_guard::key() == 0 {

@@ -1,17 +1,19 @@
 //! The timeline of a stream: a number in host memory that the device increases in stream order.
 //!
-//! A point of the stream is marked by the next sequence number, which the device writes to the stream's word
-//! (`cuStreamWriteValue64`) after all work enqueued so far. A host that reads this number or a greater one has passed the
-//! point: one load answers for every point of the stream, without a driver call.
+//! A point of the stream is marked by the next sequence number, which the device writes to the
+//! stream's word (`cuStreamWriteValue64`) after all work enqueued so far. A host that reads this
+//! number or a greater one has passed the point: one load answers for every point of the stream,
+//! without a driver call.
 //!
-//! 1. **Numbers only grow.** They are enqueued under a lock, so that the order of the numbers is the order of the stream.
-//!    A word that is reused continues at the number that its previous user reached.
-//! 2. **The device writes nothing after the context has failed**, and other code may capture the stream in the middle of a
-//!    mark. An event is therefore recorded before each write. Its query returns the error of the context, and its
-//!    completion counts as the number of the latest mark.
-//! 3. **A read is always valid.** The words are memory of this process that is registered with the driver, not memory of
-//!    the driver. It stays mapped at process exit, in forked children and after the context's end, and is freed only once
-//!    every write has completed.
+//! 1. **Numbers only grow.** They are enqueued under a lock, so that the order of the numbers is
+//!    the order of the stream. A word that is reused continues at the number that its previous user
+//!    reached.
+//! 2. **The device writes nothing after the context has failed**, and other code may capture the
+//!    stream in the middle of a mark. An event is therefore recorded before each write. Its query
+//!    returns the error of the context, and its completion counts as the number of the latest mark.
+//! 3. **A read is always valid.** The words are memory of this process that is registered with the
+//!    driver, not memory of the driver. It stays mapped at process exit, in forked children and
+//!    after the context's end, and is freed only once every write has completed.
 
 mod waits;
 mod words;
@@ -56,9 +58,11 @@ pub(crate) struct Timeline {
 }
 
 impl Stream {
-    /// Returns the timeline of this stream; `None` if the device cannot write values in stream order.
+    /// Returns the timeline of this stream; `None` if the device cannot write values in stream
+    /// order.
     ///
-    /// CUDA, on first use: `cuDeviceGetAttribute`, `cuMemHostRegister_v2`, `cuMemHostGetDevicePointer_v2`, `cuEventCreate`.
+    /// CUDA, on first use: `cuDeviceGetAttribute`, `cuMemHostRegister_v2`,
+    /// `cuMemHostGetDevicePointer_v2`, `cuEventCreate`.
     pub(crate) fn timeline(&self) -> Result<Option<Arc<Timeline>>> {
         if let Some(timeline) = self.shared.timeline.get() {
             return Ok(Some(Arc::clone(timeline)));
@@ -94,18 +98,19 @@ impl Stream {
 }
 
 impl Timeline {
-    /// Marks the point after all work currently enqueued on the stream of `operation`, and returns its number; `None` if
-    /// the driver does not support the write on this stream.
+    /// Marks the point after all work currently enqueued on the stream of `operation`, and returns
+    /// its number; `None` if the driver does not support the write on this stream.
     ///
     /// CUDA: `cuEventRecord`, `cuStreamWriteValue64_v2`.
     pub(crate) fn mark(&self, operation: &Operation<'_>) -> Result<Option<u64>> {
         let mut last = self.last.acquire(operation.name())?;
         self.event.record_unguarded(operation.stream())?;
         let sequence = *last + 1;
-        // The default orders the write after all earlier writes of the device, for the whole system.
+        // The default orders the write after all earlier writes of the device, for the whole
+        // system.
         let flags = CUstreamWriteValue_flags::CU_STREAM_WRITE_VALUE_DEFAULT.0;
-        // SAFETY: the stream is live. The word is registered in its context until this write has completed, and the host
-        // accesses it only as an atomic.
+        // SAFETY: the stream is live. The word is registered in its context until this write has
+        // completed, and the host accesses it only as an atomic.
         let written = unsafe {
             call!(
                 operation.driver(),
@@ -134,7 +139,8 @@ impl Timeline {
         self.word.value()
     }
 
-    /// Spins until the stream has reached `sequence`, for at most `limit`. Returns `true` if it has.
+    /// Spins until the stream has reached `sequence`, for at most `limit`. Returns `true` if it
+    /// has.
     pub(crate) fn spin(&self, sequence: u64, limit: Duration) -> bool {
         let begin = Instant::now();
         loop {
@@ -150,12 +156,13 @@ impl Timeline {
         }
     }
 
-    /// Queries the driver for the number that the stream has reached, which the word may lack. Returns the error of the
-    /// context if the device will never write it.
+    /// Queries the driver for the number that the stream has reached, which the word may lack.
+    /// Returns the error of the context if the device will never write it.
     ///
     /// CUDA: `cuEventQuery`, `cuThreadExchangeStreamCaptureMode`.
     pub(crate) fn query(&self) -> Result<u64> {
-        // Read first: an event that has completed covers every mark that was enqueued before the query.
+        // Read first: an event that has completed covers every mark that was enqueued before the
+        // query.
         let enqueued = self.enqueued.load(Ordering::Acquire);
         let is_finished =
             with_relaxed_capture_mode(self.event.driver(), || self.event.is_finished())?;

@@ -17,8 +17,8 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// The environment variable that replaces [`PATIENCE`]: a number of seconds, or `never`.
 const ABORT_AFTER: &str = "CURIUM_ABORT_AFTER";
 
-/// Waits until all work on `stream` has completed. Afterwards the device no longer accesses memory that the work
-/// borrowed.
+/// Waits until all work on `stream` has completed. Afterwards the device no longer accesses memory
+/// that the work borrowed.
 ///
 /// A failed wait is [retried](retry_or_abort).
 ///
@@ -28,21 +28,23 @@ const ABORT_AFTER: &str = "CURIUM_ABORT_AFTER";
 pub fn until_done(stream: &Stream) -> Result<()> {
     stream.synchronize().inspect_err(|error| {
         let reason = "memory that the device may still use cannot be waited for";
-        // SAFETY: the wait ends the use of the memory that the caller has borrowed for the work on the stream.
+        // SAFETY: the wait ends the use of the memory that the caller has borrowed for the work on
+        // the stream.
         unsafe { retry_or_abort(stream.driver(), error, reason, || stream.synchronize()) };
     })
 }
 
-/// Retries `attempt`, which ends the use of borrowed memory and failed with `error`, in the relaxed capture mode, for
-/// ten seconds or for the time that `CURIUM_ABORT_AFTER` sets. Returns once it succeeds or the context is lost.
+/// Retries `attempt`, which ends the use of borrowed memory and failed with `error`, in the relaxed
+/// capture mode, for ten seconds or for the time that `CURIUM_ABORT_AFTER` sets. Returns once it
+/// succeeds or the context is lost.
 ///
-/// Otherwise writes `reason` to standard error and aborts the process: the owner would reuse the memory, and leaking it
-/// is not possible.
+/// Otherwise writes `reason` to standard error and aborts the process: the owner would reuse the
+/// memory, and leaking it is not possible.
 ///
 /// # Safety
 ///
-/// `attempt` ends the use of memory by the device whose borrow ends when this function returns. Nothing else justifies
-/// aborting the process.
+/// `attempt` ends the use of memory by the device whose borrow ends when this function returns.
+/// Nothing else justifies aborting the process.
 #[cold]
 pub unsafe fn retry_or_abort(
     driver: &Driver,
@@ -55,7 +57,8 @@ pub unsafe fn retry_or_abort(
     while !is_over(driver, &mut attempt) {
         if patience.is_some_and(|patience| begin.elapsed() >= patience) {
             report(error);
-            // Standard error reaches programs without a `tracing` subscriber. A failure to write is ignored.
+            // Standard error reaches programs without a `tracing` subscriber. A failure to write is
+            // ignored.
             let _ = writeln!(
                 io::stderr(),
                 "curium: {reason}, and the process aborts ({ABORT_AFTER}=SECONDS or {ABORT_AFTER}=never changes when): \
@@ -79,9 +82,9 @@ fn patience(value: Option<&OsStr>) -> Option<Duration> {
     }
 }
 
-/// Calls `wait` in the relaxed capture mode, so that captures on other threads do not interfere. Returns `true` if the
-/// work has ended: the wait succeeded, or nothing runs any more, because the context is lost or the driver has shut
-/// down.
+/// Calls `wait` in the relaxed capture mode, so that captures on other threads do not interfere.
+/// Returns `true` if the work has ended: the wait succeeded, or nothing runs any more, because the
+/// context is lost or the driver has shut down.
 pub(crate) fn is_over(driver: &Driver, wait: impl FnOnce() -> Result<()>) -> bool {
     match with_relaxed_capture_mode(driver, wait) {
         Ok(()) => true,

@@ -10,7 +10,8 @@ use super::{Shared, Stream};
 use crate::AsRawStream as _;
 use crate::{Driver, Event, EventFlags, Result};
 
-/// A weak reference to a stream. After the stream's end it refers to the point after all of its work.
+/// A weak reference to a stream. After the stream's end it refers to the point after all of its
+/// work.
 ///
 /// It may be dropped on any thread at any time, and releases no resources of the stream.
 #[derive(Clone)]
@@ -36,8 +37,8 @@ impl Stream {
 
     /// Returns a weak reference to this stream.
     ///
-    /// Returns `None` for the legacy and the per-thread default stream, whose handles refer to another stream in
-    /// another context or thread.
+    /// Returns `None` for the legacy and the per-thread default stream, whose handles refer to
+    /// another stream in another context or thread.
     #[must_use]
     #[inline]
     pub fn downgrade(&self) -> Option<WeakStream> {
@@ -69,8 +70,8 @@ impl WeakStream {
         self.stream.upgrade().map(|shared| Stream { shared })
     }
 
-    /// Returns the point after all work of the destroyed stream; `None` if the stream still exists or the driver failed
-    /// to record it.
+    /// Returns the point after all work of the destroyed stream; `None` if the stream still exists
+    /// or the driver failed to record it.
     #[must_use]
     #[inline]
     pub fn last(&self) -> Option<Arc<Event>> {
@@ -79,8 +80,8 @@ impl WeakStream {
 }
 
 impl Shared {
-    /// Records the point after all work of the stream for its weak references. The stream is about to be destroyed, and
-    /// is still live.
+    /// Records the point after all work of the stream for its weak references. The stream is about
+    /// to be destroyed, and is still live.
     pub(super) fn leave_last(&mut self) {
         let Some(last) = self.last.take().filter(|last| Arc::strong_count(last) > 1) else {
             return;
@@ -92,7 +93,8 @@ impl Shared {
     fn last_event(&self) -> Result<Event> {
         let event = Event::new(&self.context, EventFlags::DISABLE_TIMING)?;
         let driver: &Driver = &self.driver;
-        // SAFETY: the event is new and the stream is still live, and both belong to this driver and context.
+        // SAFETY: the event is new and the stream is still live, and both belong to this driver and
+        // context.
         unsafe { crate::call!(driver, cuEventRecord(event.as_raw(), self.raw.raw())) }?;
         Ok(event)
     }

@@ -24,8 +24,8 @@ impl<R: Real> Plan<Complex<R>, Complex<R>> {
     ///
     /// # Errors
     ///
-    /// [`Error::Shape`](crate::Error::Shape) if a view is too short, or not aligned to the size of a complex number; an error of the
-    /// library or of the driver.
+    /// [`Error::Shape`](crate::Error::Shape) if a view is too short, or not aligned to the size of
+    /// a complex number; an error of the library or of the driver.
     #[doc(alias = "cufftXtExec")]
     #[doc(alias = "cufftExecC2C")]
     #[doc(alias = "cufftExecZ2Z")]
@@ -58,8 +58,9 @@ impl<R: Real> Plan<Complex<R>, Complex<R>> {
     ///
     /// # Errors
     ///
-    /// [`Error::Shape`](crate::Error::Shape) if the view is too short or not aligned to the size of a complex number, or if input and
-    /// output of the plan have different layouts; an error of the library or of the driver.
+    /// [`Error::Shape`](crate::Error::Shape) if the view is too short or not aligned to the size of
+    /// a complex number, or if input and output of the plan have different layouts; an error of the
+    /// library or of the driver.
     pub fn forward_in_place(&mut self, data: &mut DeviceSlice<Complex<R>>) -> Result<()> {
         self.execute_in_place("Plan::forward_in_place", FORWARD, data)
     }
@@ -77,14 +78,15 @@ impl<R: Real> Plan<Complex<R>, Complex<R>> {
 }
 
 impl<R: Real> Plan<R, Complex<R>> {
-    /// Transforms the real `input` to the complex `output`, which has `n / 2 + 1` numbers for `n` in the last dimension.
+    /// Transforms the real `input` to the complex `output`, which has `n / 2 + 1` numbers for `n`
+    /// in the last dimension.
     ///
     /// CUDA: `cufftXtExec`.
     ///
     /// # Errors
     ///
-    /// [`Error::Shape`](crate::Error::Shape) if a view is too short, or not aligned to the size of a complex number; an error of the
-    /// library or of the driver.
+    /// [`Error::Shape`](crate::Error::Shape) if a view is too short, or not aligned to the size of
+    /// a complex number; an error of the library or of the driver.
     #[doc(alias = "cufftExecR2C")]
     #[doc(alias = "cufftExecD2Z")]
     pub fn forward(
@@ -95,30 +97,32 @@ impl<R: Real> Plan<R, Complex<R>> {
         self.execute("Plan::forward", FORWARD, input, output)
     }
 
-    /// Transforms real numbers to complex ones in place. The plan is made with [`Shape::in_place`](crate::Shape::in_place): rows of real
-    /// numbers are padded to the length of the complex ones.
+    /// Transforms real numbers to complex ones in place. The plan is made with
+    /// [`Shape::in_place`](crate::Shape::in_place): rows of real numbers are padded to the length
+    /// of the complex ones.
     ///
     /// CUDA: `cufftXtExec`.
     ///
     /// # Errors
     ///
-    /// [`Error::Shape`](crate::Error::Shape) if the view is too short or not aligned to the size of a complex number, or if the plan's
-    /// layouts do not agree; an error of the library or of the driver.
+    /// [`Error::Shape`](crate::Error::Shape) if the view is too short or not aligned to the size of
+    /// a complex number, or if the plan's layouts do not agree; an error of the library or of the
+    /// driver.
     pub fn forward_in_place(&mut self, data: &mut DeviceSlice<Complex<R>>) -> Result<()> {
         self.execute_in_place("Plan::forward_in_place", FORWARD, data)
     }
 }
 
 impl<R: Real> Plan<Complex<R>, R> {
-    /// Transforms the complex `input`, which has `n / 2 + 1` numbers for `n` in the last dimension, to the real `output`. Overwrites the
-    /// input.
+    /// Transforms the complex `input`, which has `n / 2 + 1` numbers for `n` in the last dimension,
+    /// to the real `output`. Overwrites the input.
     ///
     /// CUDA: `cufftXtExec`.
     ///
     /// # Errors
     ///
-    /// [`Error::Shape`](crate::Error::Shape) if a view is too short, or not aligned to the size of a complex number; an error of the
-    /// library or of the driver.
+    /// [`Error::Shape`](crate::Error::Shape) if a view is too short, or not aligned to the size of
+    /// a complex number; an error of the library or of the driver.
     #[doc(alias = "cufftExecC2R")]
     #[doc(alias = "cufftExecZ2D")]
     pub fn inverse(
@@ -144,15 +148,17 @@ impl<R: Real> Plan<Complex<R>, R> {
         self.enqueue(OPERATION, INVERSE, &mut { input }, Some(&mut { output }))
     }
 
-    /// Transforms complex numbers to real ones in place. The plan is made with [`Shape::in_place`](crate::Shape::in_place): rows of real
-    /// numbers are padded to the length of the complex ones.
+    /// Transforms complex numbers to real ones in place. The plan is made with
+    /// [`Shape::in_place`](crate::Shape::in_place): rows of real numbers are padded to the length
+    /// of the complex ones.
     ///
     /// CUDA: `cufftXtExec`.
     ///
     /// # Errors
     ///
-    /// [`Error::Shape`](crate::Error::Shape) if the view is too short or not aligned to the size of a complex number, or if the plan's
-    /// layouts do not agree; an error of the library or of the driver.
+    /// [`Error::Shape`](crate::Error::Shape) if the view is too short or not aligned to the size of
+    /// a complex number, or if the plan's layouts do not agree; an error of the library or of the
+    /// driver.
     pub fn inverse_in_place(&mut self, data: &mut DeviceSlice<Complex<R>>) -> Result<()> {
         self.execute_in_place("Plan::inverse_in_place", INVERSE, data)
     }
@@ -201,7 +207,8 @@ impl<I, O> Plan<I, O> {
         self.enqueue(operation, direction, &mut { data }, None)
     }
 
-    /// Enqueues a transform between the waits for its memory and the records of its accesses. Without an output it is in place.
+    /// Enqueues a transform between the waits for its memory and the records of its accesses.
+    /// Without an output it is in place.
     // Inlined: docs/performance.md, "Functions around a call".
     #[inline(always)]
     fn enqueue(
@@ -231,7 +238,8 @@ impl<I, O> Plan<I, O> {
         };
         let api = handle.library().api();
         let raw = handle.raw();
-        // SAFETY: the plan is live, its context is current, and the memory has the lengths that its layout needs.
+        // SAFETY: the plan is live, its context is current, and the memory has the lengths that its
+        // layout needs.
         let called = handle
             .entered(|| unsafe { call!(api, cufftXtExec(raw, input_ptr, output_ptr, direction)) });
         // A failure may come after some work was enqueued.
@@ -269,8 +277,9 @@ fn too_short(operation: &'static str, name: &str, required: usize, available: us
     )
 }
 
-/// Checks that memory is aligned as C's complex numbers are, which cuFFT requires of real numbers, too. Rust's have half of the alignment.
-/// `alignment` is the size of a complex number, a power of two.
+/// Checks that memory is aligned as C's complex numbers are, which cuFFT requires of real numbers,
+/// too. Rust's have half of the alignment. `alignment` is the size of a complex number, a power of
+/// two.
 #[inline]
 fn expect_aligned(
     operation: &'static str,

@@ -42,7 +42,8 @@ pub struct Kernels<'a> {
 }
 
 impl<'a> Kernels<'a> {
-    /// Returns the parameter list that starts here. It ends before the next kernel, whatever precedes that.
+    /// Returns the parameter list that starts here. It ends before the next kernel, whatever
+    /// precedes that.
     fn list(&mut self) -> &'a str {
         let Some(first) = self.tokens.next_if(|token| token.is_symbol("(")) else {
             return "";
@@ -80,7 +81,8 @@ impl<'a> Iterator for Kernels<'a> {
 impl FusedIterator for Kernels<'_> {}
 
 impl<'a> Kernel<'a> {
-    /// Returns the parameters in order. The iterator ends after the first error, which means that a declaration cannot be read.
+    /// Returns the parameters in order. The iterator ends after the first error, which means that a
+    /// declaration cannot be read.
     #[must_use]
     pub fn parameters(&self) -> Parameters<'a> {
         Parameters {

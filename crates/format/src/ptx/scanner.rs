@@ -48,7 +48,8 @@ impl Token<'_> {
     }
 }
 
-/// An iterator over the tokens of a text, without blanks and comments. It reads the text once, whatever it contains.
+/// An iterator over the tokens of a text, without blanks and comments. It reads the text once,
+/// whatever it contains.
 ///
 /// ```
 /// use curium_format::ptx::Scanner;
@@ -130,7 +131,8 @@ impl<'a> Scanner<'a> {
         false
     }
 
-    /// Advances past a number: digits and letters, and for a decimal number its fraction and its exponent with a sign.
+    /// Advances past a number: digits and letters, and for a decimal number its fraction and its
+    /// exponent with a sign.
     fn skip_number(&mut self) {
         let start = self.offset;
         self.skip_while(is_word);
@@ -215,7 +217,8 @@ impl<'a> Iterator for Scanner<'a> {
 
 impl FusedIterator for Scanner<'_> {}
 
-/// Returns the value of an integer in decimal, octal (`0…`), hexadecimal (`0x…`) or binary (`0b…`) notation, without its suffix.
+/// Returns the value of an integer in decimal, octal (`0…`), hexadecimal (`0x…`) or binary (`0b…`)
+/// notation, without its suffix.
 #[must_use]
 pub fn integer(digits: &str) -> Option<u64> {
     let (digits, radix) = if let Some(hexadecimal) = strip_any(digits, ["0x", "0X"]) {
@@ -244,7 +247,8 @@ const fn is_pair(first: u8, second: u8) -> bool {
     }
 }
 
-/// Returns `true` if the byte is a symbol: ASCII punctuation except `"`, `#`, `$`, `'`, `\\`, `_` and the grave accent.
+/// Returns `true` if the byte is a symbol: ASCII punctuation except `"`, `#`, `$`, `'`, `\\`, `_`
+/// and the grave accent.
 const fn is_symbol(byte: u8) -> bool {
     byte.is_ascii_punctuation() && !matches!(byte, b'"' | b'#' | b'$' | b'\'' | b'\\' | b'_' | b'`')
 }

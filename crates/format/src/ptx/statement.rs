@@ -131,7 +131,8 @@ impl<'a> Statements<'a> {
         end
     }
 
-    /// Returns the end of a statement: that of the body for functions and sections, and a semicolon for everything else.
+    /// Returns the end of a statement: that of the body for functions and sections, and a semicolon
+    /// for everything else.
     fn skip_statement(&mut self, first: Token<'a>, statement: &mut Statement<'a>) -> usize {
         let mut has_body = first.is_directive("section");
         let mut depth = 0_usize;
@@ -217,7 +218,8 @@ pub struct Names<'a> {
     is_function: bool,
     /// The number of open parentheses, brackets and braces.
     depth: usize,
-    /// `true` before the name of a declaration, and `false` between the name and the next declaration.
+    /// `true` before the name of a declaration, and `false` between the name and the next
+    /// declaration.
     expects_name: bool,
 }
 

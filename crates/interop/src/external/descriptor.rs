@@ -5,11 +5,12 @@ use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 
 use curium_driver::{Error, Result};
 
-/// Passes a descriptor to the driver through `import`. On success, the driver owns it; on failure, it is closed.
+/// Passes a descriptor to the driver through `import`. On success, the driver owns it; on failure,
+/// it is closed.
 ///
-/// On failure, some driver functions close the descriptor and some do not, and another thread may already have reused
-/// its number. The driver therefore receives a duplicate, which is closed here only if it still refers to the same
-/// file.
+/// On failure, some driver functions close the descriptor and some do not, and another thread may
+/// already have reused its number. The driver therefore receives a duplicate, which is closed here
+/// only if it still refers to the same file.
 ///
 /// # Errors
 ///
@@ -35,8 +36,8 @@ pub(super) fn import_with_duplicate<T>(
     imported
 }
 
-/// Returns `true` if `other` is open and refers to the same open file. Returns `false` if the system cannot determine
-/// it: leaking a descriptor is better than closing one of another thread.
+/// Returns `true` if `other` is open and refers to the same open file. Returns `false` if the
+/// system cannot determine it: leaking a descriptor is better than closing one of another thread.
 fn is_duplicate(descriptor: &OwnedFd, other: RawFd) -> bool {
     // The arguments are integers of this width.
     const KCMP_FILE: c_long = 0;

@@ -8,8 +8,8 @@ use curium_memory::extend::array_descriptor;
 use curium_memory::{ArrayFlags, ArrayShape, MipmappedArray, Texel};
 
 impl ExternalMemory {
-    /// Maps the image at `offset` bytes as a mipmapped array with `levels` levels, where level 0 has this shape.
-    /// `stream` is the array's stream. The array keeps the memory alive.
+    /// Maps the image at `offset` bytes as a mipmapped array with `levels` levels, where level 0
+    /// has this shape. `stream` is the array's stream. The array keeps the memory alive.
     ///
     /// The flags of a render target must include [`ArrayFlags::COLOR_ATTACHMENT`].
     ///
@@ -17,13 +17,16 @@ impl ExternalMemory {
     ///
     /// # Safety
     ///
-    /// - The other API has created an image with this shape, element type, number of levels and flags at `offset`.
-    /// - Its accesses are ordered with those through the result, with semaphores that both sides use.
+    /// - The other API has created an image with this shape, element type, number of levels and
+    ///   flags at `offset`.
+    /// - Its accesses are ordered with those through the result, with semaphores that both sides
+    ///   use.
     ///
     /// # Errors
     ///
-    /// An argument error for a shape without elements, for 0 levels or more levels than the shape allows, if `offset`
-    /// is out of bounds, or if the stream belongs to another context; any error returned by the driver.
+    /// An argument error for a shape without elements, for 0 levels or more levels than the shape
+    /// allows, if `offset` is out of bounds, or if the stream belongs to another context; any error
+    /// returned by the driver.
     #[doc(alias = "cuExternalMemoryGetMappedMipmappedArray")]
     #[doc(alias = "cudaExternalMemoryGetMappedMipmappedArray")]
     pub unsafe fn map_image<T: Texel>(
@@ -63,14 +66,16 @@ impl ExternalMemory {
         let mapped = self.context().entered(|driver| {
             let output = &raw mut raw;
             let description = &raw const description;
-            // SAFETY: both pointers are valid, the context is current, the memory is live, and the caller guarantees the image.
+            // SAFETY: both pointers are valid, the context is current, the memory is live, and the
+            // caller guarantees the image.
             unsafe { call!(driver, cuExternalMemoryGetMappedMipmappedArray(output, memory, description) creates raw) }
         });
         mapped
             .map_err(|error| error.about(format!("{levels} levels of {shape} of {}", T::FORMAT)))?;
         let memory = self.clone();
-        // SAFETY: the driver has just created the array with this shape in the context of the stream, `memory` keeps its elements
-        // alive, and the caller orders the accesses of the other API.
+        // SAFETY: the driver has just created the array with this shape in the context of the
+        // stream, `memory` keeps its elements alive, and the caller orders the accesses of the
+        // other API.
         Ok(unsafe {
             MipmappedArray::from_raw_with_owner(stream, raw, shape, levels, flags, memory)
         })

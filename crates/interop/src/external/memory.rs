@@ -17,7 +17,8 @@ use super::descriptor;
 
 /// Memory that another API allocated and exported.
 ///
-/// Clones are cheap and refer to the same memory, which is released with the last clone and the last mapping of it.
+/// Clones are cheap and refer to the same memory, which is released with the last clone and the
+/// last mapping of it.
 #[derive(Clone)]
 pub struct ExternalMemory {
     shared: Arc<Shared>,
@@ -29,8 +30,8 @@ struct Shared {
     bytes: u64,
 }
 
-/// A range of external memory, mapped in this process. Wrap it in a [`BorrowedBuffer`](curium_memory::BorrowedBuffer) to use it
-/// like a buffer.
+/// A range of external memory, mapped in this process. Wrap it in a
+/// [`BorrowedBuffer`](curium_memory::BorrowedBuffer) to use it like a buffer.
 pub struct ExternalBuffer {
     address: CUdeviceptr,
     bytes: u64,
@@ -41,7 +42,8 @@ pub struct ExternalBuffer {
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum ExternalMemoryKind {
-    /// An opaque file descriptor or handle from a driver of the same vendor: `VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT`, or
+    /// An opaque file descriptor or handle from a driver of the same vendor:
+    /// `VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT`, or
     /// `VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_WIN32_BIT` on Windows.
     Opaque,
     /// A Linux dma-buf. Requires a driver for CUDA 13.0.
@@ -64,8 +66,8 @@ unsafe impl Send for Shared {}
 unsafe impl Sync for Shared {}
 
 impl ExternalMemory {
-    /// Imports `bytes` bytes of memory from a file descriptor and takes ownership of the descriptor. `bytes` must be
-    /// the exported size.
+    /// Imports `bytes` bytes of memory from a file descriptor and takes ownership of the
+    /// descriptor. `bytes` must be the exported size.
     ///
     /// `is_dedicated` is `true` for a dedicated allocation of a single image or buffer.
     ///
@@ -73,9 +75,10 @@ impl ExternalMemory {
     ///
     /// # Errors
     ///
-    /// An argument error if `bytes` is 0; an error returned by the driver if the descriptor does not refer to exported
-    /// memory; `CUDA_ERROR_NOT_SUPPORTED` on systems without external memory, such as the simulator. On error, the
-    /// descriptor is closed. The driver may detect a wrong size, or a semaphore, only when the memory is used.
+    /// An argument error if `bytes` is 0; an error returned by the driver if the descriptor does
+    /// not refer to exported memory; `CUDA_ERROR_NOT_SUPPORTED` on systems without external memory,
+    /// such as the simulator. On error, the descriptor is closed. The driver may detect a wrong
+    /// size, or a semaphore, only when the memory is used.
     #[cfg(unix)]
     #[doc(alias = "cuImportExternalMemory")]
     #[doc(alias = "cudaImportExternalMemory")]
@@ -91,7 +94,8 @@ impl ExternalMemory {
         let imported = context.entered(|driver| {
             descriptor::import_with_duplicate("ExternalMemory::import_fd", descriptor, |duplicate| {
                 description.handle.fd = duplicate;
-                // SAFETY: both pointers are valid, the context is current, and the descriptor is open.
+                // SAFETY: both pointers are valid, the context is current, and the descriptor is
+                // open.
                 unsafe { call!(driver, cuImportExternalMemory(&raw mut raw, &raw const description) creates raw) }
             })
         });
@@ -105,7 +109,8 @@ impl ExternalMemory {
         })
     }
 
-    /// Imports `bytes` bytes of memory by a Win32 handle, which the caller keeps. `bytes` must be the exported size.
+    /// Imports `bytes` bytes of memory by a Win32 handle, which the caller keeps. `bytes` must be
+    /// the exported size.
     ///
     /// `is_dedicated` marks a dedicated allocation for a single image or buffer.
     ///
@@ -113,8 +118,9 @@ impl ExternalMemory {
     ///
     /// # Errors
     ///
-    /// An argument error if `bytes` is 0; an error of the driver if neither a driver nor Direct3D created the handle;
-    /// `CUDA_ERROR_NOT_SUPPORTED` if memory cannot be imported, as on the simulator.
+    /// An argument error if `bytes` is 0; an error of the driver if neither a driver nor Direct3D
+    /// created the handle; `CUDA_ERROR_NOT_SUPPORTED` if memory cannot be imported, as on the
+    /// simulator.
     #[cfg(windows)]
     #[doc(alias = "cuImportExternalMemory")]
     #[doc(alias = "cudaImportExternalMemory")]
@@ -129,7 +135,8 @@ impl ExternalMemory {
         description.handle.win32.handle = handle.as_raw_handle();
         let mut raw = std::ptr::null_mut();
         let imported = context.entered(|driver| {
-            // SAFETY: both pointers are valid, the context is current, and the handle is open during the call.
+            // SAFETY: both pointers are valid, the context is current, and the handle is open
+            // during the call.
             unsafe { call!(driver, cuImportExternalMemory(&raw mut raw, &raw const description) creates raw) }
         });
         imported.map_err(|error| error.about(format!("{bytes} bytes")))?;
@@ -199,7 +206,8 @@ impl ExternalMemory {
     ///
     /// # Errors
     ///
-    /// Returns the memory together with the error if clones or mappings of it still exist, or the driver call fails.
+    /// Returns the memory together with the error if clones or mappings of it still exist, or the
+    /// driver call fails.
     #[doc(alias = "cuDestroyExternalMemory")]
     #[doc(alias = "cudaDestroyExternalMemory")]
     pub fn close(self) -> Result<(), Returned<Self>> {
@@ -316,7 +324,8 @@ impl Shared {
     fn destroy(&mut self) -> Result<()> {
         if !self.raw.is_null() {
             self.context.entered(|driver| {
-                // SAFETY: the memory is live, its context is current, and it is not used after this call.
+                // SAFETY: the memory is live, its context is current, and it is not used after this
+                // call.
                 unsafe { call!(driver, cuDestroyExternalMemory(self.raw)) }
             })?;
             self.raw = std::ptr::null_mut();

@@ -20,14 +20,14 @@ use super::descriptor;
 
 /// A semaphore that another API created and exported. It orders work of both sides.
 ///
-/// Destroying it waits on the host for the streams on which signals, waits and graphs with such nodes were enqueued.
-/// This never returns if one of them waits for a signal that never comes.
+/// Destroying it waits on the host for the streams on which signals, waits and graphs with such
+/// nodes were enqueued. This never returns if one of them waits for a signal that never comes.
 pub struct ExternalSemaphore {
     context: Context,
     raw: CUexternalSemaphore,
     kind: ExternalSemaphoreKind,
-    /// The streams on which signals, waits and graphs with such nodes were enqueued. The driver's semaphore must
-    /// outlive their work.
+    /// The streams on which signals, waits and graphs with such nodes were enqueued. The driver's
+    /// semaphore must outlive their work.
     streams: Mutex<Vec<Stream>>,
 }
 
@@ -35,7 +35,8 @@ pub struct ExternalSemaphore {
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum ExternalSemaphoreKind {
-    /// A binary semaphore, whose value is ignored: `VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT`, or
+    /// A binary semaphore, whose value is ignored:
+    /// `VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT`, or
     /// `VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32_BIT` on Windows.
     Opaque,
     /// A timeline semaphore.
@@ -61,8 +62,9 @@ impl ExternalSemaphore {
     /// # Errors
     ///
     /// An error returned by the driver if the descriptor does not refer to an exported semaphore;
-    /// `CUDA_ERROR_NOT_SUPPORTED` on systems without external semaphores, such as the simulator. On error, the
-    /// descriptor is closed. The driver may detect memory in place of a semaphore only when it is used.
+    /// `CUDA_ERROR_NOT_SUPPORTED` on systems without external semaphores, such as the simulator. On
+    /// error, the descriptor is closed. The driver may detect memory in place of a semaphore only
+    /// when it is used.
     #[cfg(unix)]
     #[doc(alias = "cuImportExternalSemaphore")]
     #[doc(alias = "cudaImportExternalSemaphore")]
@@ -79,7 +81,8 @@ impl ExternalSemaphore {
         context.entered(|driver| {
             descriptor::import_with_duplicate("ExternalSemaphore::import_fd", descriptor, |duplicate| {
                 description.handle.fd = duplicate;
-                // SAFETY: both pointers are valid, the context is current, and the descriptor is open.
+                // SAFETY: both pointers are valid, the context is current, and the descriptor is
+                // open.
                 unsafe { call!(driver, cuImportExternalSemaphore(&raw mut raw, &raw const description) creates raw) }
             })
         })?;
@@ -97,8 +100,8 @@ impl ExternalSemaphore {
     ///
     /// # Errors
     ///
-    /// An error of the driver if neither a driver nor Direct3D created the handle; `CUDA_ERROR_NOT_SUPPORTED` if semaphores cannot be
-    /// imported, as on the simulator.
+    /// An error of the driver if neither a driver nor Direct3D created the handle;
+    /// `CUDA_ERROR_NOT_SUPPORTED` if semaphores cannot be imported, as on the simulator.
     #[cfg(windows)]
     #[doc(alias = "cuImportExternalSemaphore")]
     #[doc(alias = "cudaImportExternalSemaphore")]
@@ -114,7 +117,8 @@ impl ExternalSemaphore {
         description.handle.win32.handle = handle.as_raw_handle();
         let mut raw = std::ptr::null_mut();
         context.entered(|driver| {
-            // SAFETY: both pointers are valid, the context is current, and the handle is open during the call.
+            // SAFETY: both pointers are valid, the context is current, and the handle is open
+            // during the call.
             unsafe { call!(driver, cuImportExternalSemaphore(&raw mut raw, &raw const description) creates raw) }
         })?;
         Ok(Self {
@@ -137,15 +141,15 @@ impl ExternalSemaphore {
         self.raw
     }
 
-    /// Signals the semaphore after the work currently enqueued on `stream`. A timeline semaphore is set to `value`, which must be greater
-    /// than its current value.
+    /// Signals the semaphore after the work currently enqueued on `stream`. A timeline semaphore is
+    /// set to `value`, which must be greater than its current value.
     ///
     /// CUDA: `cuSignalExternalSemaphoresAsync`.
     ///
     /// # Errors
     ///
-    /// An argument error on a stream of a capture scope, whose graph cannot keep the semaphore alive; any error
-    /// returned by the driver.
+    /// An argument error on a stream of a capture scope, whose graph cannot keep the semaphore
+    /// alive; any error returned by the driver.
     #[doc(alias = "cuSignalExternalSemaphoresAsync")]
     #[doc(alias = "cudaSignalExternalSemaphoresAsync")]
     pub fn signal(&self, stream: &Stream, value: u64) -> Result<()> {
@@ -156,7 +160,8 @@ impl ExternalSemaphore {
         let mut params = CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS::default();
         params.params.fence.value = value;
         let raw = self.raw;
-        // SAFETY: the semaphore is live, and the array of one semaphore and its parameters is valid during the call.
+        // SAFETY: the semaphore is live, and the array of one semaphore and its parameters is valid
+        // during the call.
         unsafe {
             call!(
                 stream.driver(),
@@ -172,8 +177,8 @@ impl ExternalSemaphore {
         Ok(())
     }
 
-    /// Makes later work on `stream` wait until the semaphore is signaled, or until a timeline semaphore reaches
-    /// `value`. If it is never signaled, the stream waits forever.
+    /// Makes later work on `stream` wait until the semaphore is signaled, or until a timeline
+    /// semaphore reaches `value`. If it is never signaled, the stream waits forever.
     ///
     /// CUDA: `cuWaitExternalSemaphoresAsync`.
     ///
@@ -190,7 +195,8 @@ impl ExternalSemaphore {
         let mut params = CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS::default();
         params.params.fence.value = value;
         let raw = self.raw;
-        // SAFETY: the semaphore is live, and the array of one semaphore and its parameters is valid during the call.
+        // SAFETY: the semaphore is live, and the array of one semaphore and its parameters is valid
+        // during the call.
         unsafe {
             call!(
                 stream.driver(),
@@ -206,9 +212,11 @@ impl ExternalSemaphore {
         Ok(())
     }
 
-    /// Returns the semaphore as an operand of graph nodes that signal it with `value`, or wait until it reaches
-    /// `value`; see [`Graph::add_semaphore_signal`](curium_driver::Graph::add_semaphore_signal). The graphs keep it
-    /// alive, and destroying it waits for launches by [`GraphExec::launch`](curium_driver::GraphExec::launch).
+    /// Returns the semaphore as an operand of graph nodes that signal it with `value`, or wait
+    /// until it reaches `value`; see
+    /// [`Graph::add_semaphore_signal`](curium_driver::Graph::add_semaphore_signal). The graphs keep
+    /// it alive, and destroying it waits for launches by
+    /// [`GraphExec::launch`](curium_driver::GraphExec::launch).
     #[must_use]
     pub fn for_graph(self: &Arc<Self>, value: u64) -> GraphSemaphore {
         let owner: Arc<dyn SemaphoreOwner> = Arc::<Self>::clone(self);
@@ -216,14 +224,15 @@ impl ExternalSemaphore {
         unsafe { GraphSemaphore::new(&self.context, self.raw, value, owner) }
     }
 
-    /// Destroys the semaphore, as [`Drop`] does, and returns any error. Waits on the host for the streams on which the
-    /// semaphore, and graphs that use it, were enqueued.
+    /// Destroys the semaphore, as [`Drop`] does, and returns any error. Waits on the host for the
+    /// streams on which the semaphore, and graphs that use it, were enqueued.
     ///
     /// CUDA: `cuStreamSynchronize`, `cuDestroyExternalSemaphore`.
     ///
     /// # Errors
     ///
-    /// Returns the semaphore together with the error if such a stream cannot be synchronized or the driver call fails.
+    /// Returns the semaphore together with the error if such a stream cannot be synchronized or the
+    /// driver call fails.
     #[doc(alias = "cuDestroyExternalSemaphore")]
     #[doc(alias = "cudaDestroyExternalSemaphore")]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
@@ -245,8 +254,8 @@ impl ExternalSemaphore {
             .map(Stream::synchronize)
             .fold(Ok(()), Result::and)?;
         self.context.entered(|driver| {
-            // SAFETY: the semaphore is live, no stream uses it, its context is current, and it is not used after this
-            // call.
+            // SAFETY: the semaphore is live, no stream uses it, its context is current, and it is
+            // not used after this call.
             unsafe { call!(driver, cuDestroyExternalSemaphore(self.raw)) }
         })?;
         self.raw = std::ptr::null_mut();

@@ -22,7 +22,8 @@ pub struct EglProducer {
     connection: Connection,
 }
 
-/// A frame acquired from an EGLStream. Dropping it releases the frame, after the work currently enqueued on its stream.
+/// A frame acquired from an EGLStream. Dropping it releases the frame, after the work currently
+/// enqueued on its stream.
 pub struct EglFrame<'a> {
     consumer: &'a mut EglConsumer,
     resource: CUgraphicsResource,
@@ -68,13 +69,13 @@ impl EglConsumer {
     ) -> Result<Self> {
         let connection = Connection::new(context, disconnect_consumer, |driver, place| {
             match location {
-                // SAFETY: `place` is valid for writes, the context is current, and the caller is responsible for the
-                // stream.
+                // SAFETY: `place` is valid for writes, the context is current, and the caller is
+                // responsible for the stream.
                 None => unsafe {
                     call!(driver, cuEGLStreamConsumerConnect(place, stream) creates *place)
                 },
-                // SAFETY: `place` is valid for writes, the context is current, and the caller is responsible for the
-                // stream.
+                // SAFETY: `place` is valid for writes, the context is current, and the caller is
+                // responsible for the stream.
                 Some(location) => unsafe {
                     call!(driver, cuEGLStreamConsumerConnectWithFlags(place, stream, location.as_raw()) creates *place)
                 },
@@ -85,15 +86,15 @@ impl EglConsumer {
         })
     }
 
-    /// Acquires the newest frame for work on `stream`. Blocks until a frame is available, at most for `timeout` if it
-    /// is given.
+    /// Acquires the newest frame for work on `stream`. Blocks until a frame is available, at most
+    /// for `timeout` if it is given.
     ///
     /// CUDA: `cuEGLStreamConsumerAcquireFrame`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_LAUNCH_TIMEOUT` if the timeout passed, which does not affect the context; `CUDA_ERROR_UNKNOWN`
-    /// before the first frame.
+    /// `CUDA_ERROR_LAUNCH_TIMEOUT` if the timeout passed, which does not affect the context;
+    /// `CUDA_ERROR_UNKNOWN` before the first frame.
     #[doc(alias = "cuEGLStreamConsumerAcquireFrame")]
     pub fn acquire(&mut self, stream: &Stream, timeout: Option<Duration>) -> Result<EglFrame<'_>> {
         self.connection
@@ -107,7 +108,8 @@ impl EglConsumer {
         let mut resource = std::ptr::null_mut();
         let mut raw = operation.raw_stream();
         self.connection.with(|driver, connection| {
-            // SAFETY: the connection is live, `place` is valid for writes, and `raw` holds a live stream.
+            // SAFETY: the connection is live, `place` is valid for writes, and `raw` holds a live
+            // stream.
             unsafe {
                 call!(
                     driver,
@@ -171,7 +173,8 @@ impl EglFrame<'_> {
         let resource = self.resource;
         let mut raw = self.stream.enqueue_release("EglFrame::close")?.raw_stream();
         self.consumer.connection.with(|driver, connection| {
-            // SAFETY: the connection is live, the frame was acquired from it, and `raw` holds a live stream.
+            // SAFETY: the connection is live, the frame was acquired from it, and `raw` holds a
+            // live stream.
             unsafe {
                 call!(
                     driver,
@@ -204,8 +207,8 @@ impl EglProducer {
     ) -> Result<Self> {
         let (width, height) = size;
         let connection = Connection::new(context, disconnect_producer, |driver, place| {
-            // SAFETY: `place` is valid for writes, the context is current, and the caller is responsible for the
-            // stream.
+            // SAFETY: `place` is valid for writes, the context is current, and the caller is
+            // responsible for the stream.
             unsafe {
                 call!(driver, cuEGLStreamProducerConnect(place, stream, width, height) creates *place)
             }
@@ -221,8 +224,8 @@ impl EglProducer {
     ///
     /// # Safety
     ///
-    /// The planes of the frame are live memory of this context, and are not written until the frame is
-    /// [returned](EglProducer::take_back).
+    /// The planes of the frame are live memory of this context, and are not written until the frame
+    /// is [returned](EglProducer::take_back).
     ///
     /// # Errors
     ///
@@ -236,7 +239,8 @@ impl EglProducer {
         let operation = stream.enqueue_uncaptured("EglProducer::present")?;
         let mut raw = operation.raw_stream();
         self.connection.with(|driver, connection| {
-            // SAFETY: the connection is live, the caller is responsible for the frame, and `raw` holds a live stream.
+            // SAFETY: the connection is live, the caller is responsible for the frame, and `raw`
+            // holds a live stream.
             unsafe {
                 call!(
                     driver,
@@ -246,8 +250,8 @@ impl EglProducer {
         })
     }
 
-    /// Returns a presented frame that the consumer has released. Work enqueued on `stream` afterwards may write the
-    /// frame.
+    /// Returns a presented frame that the consumer has released. Work enqueued on `stream`
+    /// afterwards may write the frame.
     ///
     /// CUDA: `cuEGLStreamProducerReturnFrame`.
     ///
@@ -264,7 +268,8 @@ impl EglProducer {
         let mut frame = CUeglFrame::default();
         let mut raw = operation.raw_stream();
         self.connection.with(|driver, connection| {
-            // SAFETY: the connection is live, `place` is valid for writes, and `raw` holds a live stream.
+            // SAFETY: the connection is live, `place` is valid for writes, and `raw` holds a live
+            // stream.
             unsafe {
                 call!(
                     driver,
@@ -369,11 +374,13 @@ impl Drop for EglFrame<'_> {
 }
 
 fn disconnect_consumer(driver: &Driver, connection: *mut CUeglStreamConnection) -> Result<()> {
-    // SAFETY: `connection` holds a live consumer connection, which is not used again once it is disconnected.
+    // SAFETY: `connection` holds a live consumer connection, which is not used again once it is
+    // disconnected.
     unsafe { call!(driver, cuEGLStreamConsumerDisconnect(connection)) }
 }
 
 fn disconnect_producer(driver: &Driver, connection: *mut CUeglStreamConnection) -> Result<()> {
-    // SAFETY: `connection` holds a live producer connection, which is not used again once it is disconnected.
+    // SAFETY: `connection` holds a live producer connection, which is not used again once it is
+    // disconnected.
     unsafe { call!(driver, cuEGLStreamProducerDisconnect(connection)) }
 }

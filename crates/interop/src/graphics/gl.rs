@@ -24,14 +24,14 @@ impl GraphicsResource {
     ///
     /// # Safety
     ///
-    /// - An OpenGL context is current on this thread, shares objects with the context of `buffer`, and is rendered by
-    ///   this device.
+    /// - An OpenGL context is current on this thread, shares objects with the context of `buffer`,
+    ///   and is rendered by this device.
     /// - The buffer outlives the result, and OpenGL does not access it while it is mapped.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_HANDLE` if the buffer does not exist; `CUDA_ERROR_OPERATING_SYSTEM` if the OpenGL context
-    /// does not support CUDA interoperability.
+    /// `CUDA_ERROR_INVALID_HANDLE` if the buffer does not exist; `CUDA_ERROR_OPERATING_SYSTEM` if
+    /// the OpenGL context does not support CUDA interoperability.
     #[doc(alias = "cuGraphicsGLRegisterBuffer")]
     #[doc(alias = "cudaGraphicsGLRegisterBuffer")]
     pub unsafe fn from_gl_buffer(
@@ -40,8 +40,8 @@ impl GraphicsResource {
         flags: GraphicsFlags,
     ) -> Result<Self> {
         let resource = Self::registered(context, |driver, place| {
-            // SAFETY: `place` is valid for writes, the context is current, and the caller is responsible for the
-            // buffer.
+            // SAFETY: `place` is valid for writes, the context is current, and the caller is
+            // responsible for the buffer.
             unsafe {
                 call!(driver, cuGraphicsGLRegisterBuffer(place, buffer, flags.bits()) creates *place)
             }
@@ -59,7 +59,8 @@ impl GraphicsResource {
     ///
     /// # Errors
     ///
-    /// As for [`GraphicsResource::from_gl_buffer`]; `CUDA_ERROR_INVALID_VALUE` for a format that CUDA does not support.
+    /// As for [`GraphicsResource::from_gl_buffer`]; `CUDA_ERROR_INVALID_VALUE` for a format that
+    /// CUDA does not support.
     #[doc(alias = "cuGraphicsGLRegisterImage")]
     #[doc(alias = "cudaGraphicsGLRegisterImage")]
     pub unsafe fn from_gl_image(
@@ -69,7 +70,8 @@ impl GraphicsResource {
         flags: GraphicsFlags,
     ) -> Result<Self> {
         let resource = Self::registered(context, |driver, place| {
-            // SAFETY: `place` is valid for writes, the context is current, and the caller is responsible for the image.
+            // SAFETY: `place` is valid for writes, the context is current, and the caller is
+            // responsible for the image.
             unsafe {
                 call!(driver, cuGraphicsGLRegisterImage(place, image, target, flags.bits()) creates *place)
             }
@@ -86,7 +88,8 @@ impl GlDevices {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_NO_DEVICE` if there is none; `CUDA_ERROR_INVALID_GRAPHICS_CONTEXT` if no OpenGL context is current.
+    /// `CUDA_ERROR_NO_DEVICE` if there is none; `CUDA_ERROR_INVALID_GRAPHICS_CONTEXT` if no OpenGL
+    /// context is current.
     #[doc(alias = "cuGLGetDevices")]
     pub fn query(self, driver: &Driver) -> Result<Vec<Device>> {
         let mut devices = vec![0; driver.device_count()?];

@@ -10,7 +10,8 @@ use super::GraphicsResource;
 
 /// Graphics resources mapped for CUDA. Dropping it unmaps them in stream order.
 ///
-/// Its pointers and arrays are valid until then. Enqueue the work that uses them on the same stream, or wait for it.
+/// Its pointers and arrays are valid until then. Enqueue the work that uses them on the same
+/// stream, or wait for it.
 #[must_use = "the resources are unmapped when this is dropped"]
 pub struct MappedGraphics<'a> {
     resources: &'a mut [GraphicsResource],
@@ -25,7 +26,8 @@ impl GraphicsResource {
     ///
     /// # Errors
     ///
-    /// An argument error if the stream belongs to another driver; `CUDA_ERROR_ALREADY_MAPPED` if a resource is mapped.
+    /// An argument error if the stream belongs to another driver; `CUDA_ERROR_ALREADY_MAPPED` if a
+    /// resource is mapped.
     #[doc(alias = "cuGraphicsMapResources")]
     #[doc(alias = "cudaGraphicsMapResources")]
     pub fn map<'a>(resources: &'a mut [Self], stream: &Stream) -> Result<MappedGraphics<'a>> {
@@ -39,7 +41,8 @@ impl GraphicsResource {
         let count = raw.len() as u32;
         let first = raw.as_mut_ptr();
         stream.context().entered(|driver| {
-            // SAFETY: `first` points to `count` live resources, and the stream and its current context are live.
+            // SAFETY: `first` points to `count` live resources, and the stream and its current
+            // context are live.
             unsafe {
                 call!(
                     driver,
@@ -62,7 +65,8 @@ impl MappedGraphics<'_> {
     ///
     /// # Errors
     ///
-    /// An argument error if `index` is out of range; `CUDA_ERROR_NOT_MAPPED_AS_POINTER` for an image.
+    /// An argument error if `index` is out of range; `CUDA_ERROR_NOT_MAPPED_AS_POINTER` for an
+    /// image.
     #[doc(alias = "cuGraphicsResourceGetMappedPointer")]
     pub fn pointer(&self, index: usize) -> Result<(DevicePointer<u8>, usize)> {
         let resource = self.raw("MappedGraphics::pointer", index)?;
@@ -160,7 +164,8 @@ impl MappedGraphics<'_> {
         let first = raw.as_mut_ptr();
         let operation = self.stream.enqueue_release("MappedGraphics::close")?;
         self.stream.context().entered(|driver| {
-            // SAFETY: `first` points to `count` mapped resources, and the stream and its current context are live.
+            // SAFETY: `first` points to `count` mapped resources, and the stream and its current
+            // context are live.
             unsafe {
                 call!(
                     driver,

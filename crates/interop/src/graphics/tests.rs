@@ -131,8 +131,8 @@ fn driver() -> TestResult<(Driver, Simulator)> {
     api.cuEGLStreamConsumerAcquireFrame = Some(acquire);
     api.cuEGLStreamConsumerReleaseFrame = Some(give_back);
     api.cuGraphicsResourceGetMappedEglFrame = Some(frame);
-    // SAFETY: the functions implement their CUDA contract as far as the tests call them, and the simulator outlives the
-    // driver.
+    // SAFETY: the functions implement their CUDA contract as far as the tests call them, and the
+    // simulator outlives the driver.
     Ok((unsafe { Driver::from_api(api) }?, simulator))
 }
 

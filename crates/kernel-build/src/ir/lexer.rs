@@ -42,7 +42,8 @@ fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"._$-".contains(&byte)
 }
 
-/// Returns the end of the name that begins at `start`: a quoted string, or a run of the characters of names.
+/// Returns the end of the name that begins at `start`: a quoted string, or a run of the characters
+/// of names.
 fn name_end(text: &[u8], start: usize) -> usize {
     if text.get(start) == Some(&b'"') {
         return string_end(text, start + 1);
@@ -54,7 +55,8 @@ fn name_end(text: &[u8], start: usize) -> usize {
     start + length
 }
 
-/// Returns the end of a string whose contents begin at `start`, behind the closing quote. A quote inside of a string is written `\22`.
+/// Returns the end of a string whose contents begin at `start`, behind the closing quote. A quote
+/// inside of a string is written `\22`.
 fn string_end(text: &[u8], start: usize) -> usize {
     let length = text[start..]
         .iter()
@@ -139,7 +141,8 @@ pub(crate) fn name(spelling: &str) -> String {
     }
 }
 
-/// Returns the bytes that the contents of a string spell: `\\` is a backslash, and `\0A` a byte in hexadecimal digits.
+/// Returns the bytes that the contents of a string spell: `\\` is a backslash, and `\0A` a byte in
+/// hexadecimal digits.
 pub(crate) fn bytes(contents: &str) -> Vec<u8> {
     let mut result = Vec::with_capacity(contents.len());
     let mut rest = contents.as_bytes();

@@ -134,7 +134,8 @@ impl<'a> Lines<'a> {
         Some(&rest[..length])
     }
 
-    /// Returns the next line, joined with those that follow until its brackets are closed: a `switch` has a line for each case.
+    /// Returns the next line, joined with those that follow until its brackets are closed: a
+    /// `switch` has a line for each case.
     fn next_instruction(&mut self) -> Option<&'a str> {
         let start = self.offset;
         let mut line = self.next_line()?;
@@ -246,7 +247,8 @@ fn split<'a>(text: &'a str, lexemes: &[Lexeme<'a>], start: usize, end: usize) ->
 }
 
 impl<'a> Global<'a> {
-    /// `@name = [linkage …] global|constant TYPE [INITIALIZER] [, section "…"] [, align N] [, !dbg !N]`
+    /// `@name = [linkage …] global|constant TYPE [INITIALIZER] [, section "…"] [, align N]
+    /// [, !dbg !N]`
     fn parse(text: &'a str) -> Result<Self> {
         let error = || format!("unknown form of a global: {}", shorten(text));
         let lexemes = lex(text);
@@ -386,7 +388,8 @@ impl<'a> Function<'a> {
     }
 }
 
-/// The beginning of `core::hint::black_box`: inline assembly without instructions. Other inline assembly is unknown.
+/// The beginning of `core::hint::black_box`: inline assembly without instructions. Other inline
+/// assembly is unknown.
 const BLACK_BOX: &str = "call void asm sideeffect \"\", \"r,~{memory}\"(ptr ";
 
 impl<'a> Instruction<'a> {
@@ -424,7 +427,8 @@ impl<'a> Instruction<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// `[attributes] TYPE CALLEE(ARGUMENTS) [attributes]`: the callee is the first name directly before a parenthesis.
+    /// `[attributes] TYPE CALLEE(ARGUMENTS) [attributes]`: the callee is the first name directly
+    /// before a parenthesis.
     fn parse(text: &'a str, lexemes: &[Lexeme<'a>], start: usize) -> Option<Self> {
         let at = (start..lexemes.len() - 1).find(|&index| {
             let is_name = matches!(lexemes[index].token, Token::Global(_) | Token::Local(_));

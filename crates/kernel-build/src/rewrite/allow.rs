@@ -1,5 +1,5 @@
-//! Instructions and functions that kernels may use. Everything else is refused, so that a new form of rustc's output cannot bypass a rule
-//! of the device crate.
+//! Instructions and functions that kernels may use. Everything else is refused, so that a new form
+//! of rustc's output cannot bypass a rule of the device crate.
 
 use super::remainder::{self, Remainder};
 use crate::ir::{Callee, Instruction, Token, lex};

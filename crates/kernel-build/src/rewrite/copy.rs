@@ -1,7 +1,9 @@
-//! Copies of memory: those whose length is known at run time only, such as `copy_from_slice`, and those of a few vectors.
+//! Copies of memory: those whose length is known at run time only, such as `copy_from_slice`, and
+//! those of a few vectors.
 //!
-//! For the former, LLVM's back end for NVPTX copies single bytes. The functions here copy words of the copy's alignment and the remaining bytes, of which LLVM
-//! removes the second loop if the length is a multiple of the word.
+//! For the former, LLVM's back end for NVPTX copies single bytes. The functions here copy words of
+//! the copy's alignment and the remaining bytes, of which LLVM removes the second loop if the
+//! length is a multiple of the word.
 
 use std::fmt::Write as _;
 
@@ -18,7 +20,8 @@ pub(crate) struct Copy {
 }
 
 impl Copy {
-    /// Returns the function for a call of `llvm.memcpy`. `None` if the length is a constant, or the memory is not aligned to words.
+    /// Returns the function for a call of `llvm.memcpy`. `None` if the length is a constant, or the
+    /// memory is not aligned to words.
     pub(crate) fn parse(call: &Call<'_>) -> Option<Self> {
         match &call.callee {
             Callee::Direct(name) if name == "llvm.memcpy.p0.p0.i64" => {}
@@ -27,7 +30,8 @@ impl Copy {
         let [target, source, length, "i1 false"] = call.arguments[..] else {
             return None;
         };
-        // Copies of constant lengths become single instructions, or vanish. A constant expression has parentheses.
+        // Copies of constant lengths become single instructions, or vanish. A constant expression
+        // has parentheses.
         let is_value = |argument: &str| !argument.contains('(');
         if !value(length).starts_with('%') || !is_value(target) || !is_value(source) {
             return None;
@@ -87,7 +91,8 @@ impl Copy {
     }
 }
 
-/// Returns the arguments of the function: those of the call without attributes and without the last.
+/// Returns the arguments of the function: those of the call without attributes and without the
+/// last.
 pub(crate) fn arguments(call: &Call<'_>) -> String {
     let [target, source, length, ..] = call.arguments[..] else {
         return String::new();
@@ -111,8 +116,9 @@ fn alignment(argument: &str) -> Option<u32> {
     rest.split([' ', ',']).next()?.parse().ok()
 }
 
-/// Replaces copies of 16 to 64 bytes that are aligned to 16 bytes by loads and stores of 16 bytes, after LLVM's optimization has removed
-/// those that it can: its back end copies in words of 8 bytes, one after another.
+/// Replaces copies of 16 to 64 bytes that are aligned to 16 bytes by loads and stores of 16 bytes,
+/// after LLVM's optimization has removed those that it can: its back end copies in words of 8
+/// bytes, one after another.
 pub(crate) fn copy_by_vectors(optimized: &str) -> String {
     let mut text = String::with_capacity(optimized.len());
     for (number, line) in optimized.lines().enumerate() {
@@ -155,7 +161,8 @@ impl<'a> VectorCopy<'a> {
         let (pointers, bytes) = arguments.rsplit_once(", i64 ")?;
         let bytes = bytes.parse().ok()?;
         let (to, from) = pointers.split_once(", ptr ")?;
-        // The second argument begins with `ptr` again; one that is a constant expression is left alone.
+        // The second argument begins with `ptr` again; one that is a constant expression is left
+        // alone.
         let from = VectorPointer::parse(&pointers[pointers.len() - from.len() - "ptr ".len()..])?;
         let is_replaced = bytes % VECTOR == 0 && (VECTOR..=MAX_COPY).contains(&bytes);
         is_replaced.then_some(Self {
@@ -165,7 +172,8 @@ impl<'a> VectorCopy<'a> {
         })
     }
 
-    /// Writes the loads and then the stores. The names of the values contain the number of the line.
+    /// Writes the loads and then the stores. The names of the values contain the number of the
+    /// line.
     fn write(&self, line: usize, text: &mut String) {
         let offsets = (0..self.bytes).step_by(VECTOR as usize);
         for offset in offsets.clone() {

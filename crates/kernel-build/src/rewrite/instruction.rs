@@ -1,4 +1,5 @@
-//! Instructions of the GPU. The device crate declares them as functions with reserved names, and this module defines these functions.
+//! Instructions of the GPU. The device crate declares them as functions with reserved names, and
+//! this module defines these functions.
 //!
 //! | name | meaning |
 //! |---|---|
@@ -10,8 +11,9 @@
 //! | `curium.fence\|SCOPE\|ORDER` | a fence |
 //! | `curium.shared.dynamic` | the address of dynamic shared memory |
 //!
-//! A constraint of inline PTX is a register class: `r` is an input, `=r` an output, and `+r` an output that the instruction also reads.
-//! `FLAGS` are an effect (`pure`, `nomem` or nothing) and the compute capability that the instruction needs (`sm_89`), separated by a comma.
+//! A constraint of inline PTX is a register class: `r` is an input, `=r` an output, and `+r` an
+//! output that the instruction also reads. `FLAGS` are an effect (`pure`, `nomem` or nothing) and
+//! the compute capability that the instruction needs (`sm_89`), separated by a comma.
 //!
 //! Names of atomics may have a further field, which distinguishes declarations of different types.
 
@@ -58,7 +60,8 @@ const OPERATIONS: &[&str] = &[
     "udec_wrap",
 ];
 
-/// Returns the definition of an instruction under the name `name`, from the declaration in the device crate.
+/// Returns the definition of an instruction under the name `name`, from the declaration in the
+/// device crate.
 pub(crate) fn define(function: &Function<'_>, name: &str) -> Result<String, String> {
     let unknown = |problem: &str| format!("instruction `{}`: {problem}", function.name);
     let rest = function
@@ -181,7 +184,8 @@ fn constraint_type(constraint: &str) -> Option<&'static str> {
     }
 }
 
-/// Defines a function that executes inline PTX. Its only output is returned, or all outputs are stored through the first parameters.
+/// Defines a function that executes inline PTX. Its only output is returned, or all outputs are
+/// stored through the first parameters.
 fn define_assembly(function: &Function<'_>, operands: &str, name: &str) -> Result<String, String> {
     let error = |problem: &str| format!("inline PTX `{operands}`: {problem}");
     let mut fields = operands.rsplitn(3, '|');

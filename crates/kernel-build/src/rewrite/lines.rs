@@ -1,7 +1,8 @@
 //! Source lines of PTX with the calls of inlined functions.
 //!
-//! `llc` writes the innermost line of an instruction only. So each location of the optimized IR gets a number in place of its line, and
-//! the numbers in the PTX are replaced by the directives of the line and of all calls.
+//! `llc` writes the innermost line of an instruction only. So each location of the optimized IR
+//! gets a number in place of its line, and the numbers in the PTX are replaced by the directives of
+//! the line and of all calls.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -10,7 +11,8 @@ use super::KERNEL;
 use super::location::Locations;
 use super::names::readable;
 
-/// The number of the first location. Smaller numbers in the PTX are lines: those of the starts of functions.
+/// The number of the first location. Smaller numbers in the PTX are lines: those of the starts of
+/// functions.
 const FIRST_NUMBER: usize = 1 << 24;
 
 /// The source lines of a module.
@@ -24,7 +26,8 @@ pub(crate) struct Lines {
 struct Line {
     path: String,
     line: u32,
-    /// The name of the inlined function that contains the line; empty for a function that is not inlined.
+    /// The name of the inlined function that contains the line; empty for a function that is not
+    /// inlined.
     function: String,
     call: Option<Position>,
 }
@@ -45,7 +48,8 @@ struct Directives<'a> {
     files: HashMap<String, usize>,
     /// The names of inlined functions, in the order of their labels.
     functions: Vec<&'a str>,
-    /// The last line that a directive of the current function has for each position: file, line and column.
+    /// The last line that a directive of the current function has for each position: file, line and
+    /// column.
     latest: HashMap<(usize, u32, u32), usize>,
 }
 
@@ -79,7 +83,8 @@ impl Lines {
         (text, this)
     }
 
-    /// Returns the line of the node of a location, or that of the innermost call if the node has none.
+    /// Returns the line of the node of a location, or that of the innermost call if the node has
+    /// none.
     fn position<'a>(
         &mut self,
         node: &'a str,
@@ -177,7 +182,8 @@ impl Lines {
     }
 }
 
-/// Returns `true` for a location in the function that `#[kernel]` generates, which calls the function of the source.
+/// Returns `true` for a location in the function that `#[kernel]` generates, which calls the
+/// function of the source.
 fn is_entry<'a>(node: &'a str, locations: &Locations<'a>) -> bool {
     let function = locations.function(node);
     function.is_some_and(|function| function.starts_with(KERNEL))
@@ -225,7 +231,8 @@ impl<'a> Directives<'a> {
         }
     }
 
-    /// Appends the directive of a position, after those of the calls that are not the last ones of their positions.
+    /// Appends the directive of a position, after those of the calls that are not the last ones of
+    /// their positions.
     fn append(&mut self, position: Position) {
         let lines: &'a [Line] = self.lines;
         let Some(line) = lines.get(position.line) else {

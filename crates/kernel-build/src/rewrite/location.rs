@@ -35,7 +35,8 @@ impl<'a> Location<'a> {
         }
     }
 
-    /// Returns `true` if the file belongs to the package that is compiled, and not to `core` or to a dependency.
+    /// Returns `true` if the file belongs to the package that is compiled, and not to `core` or to
+    /// a dependency.
     pub(crate) fn is_package_file(&self) -> bool {
         self.directory.is_empty() && !is_absolute(self.file)
     }
@@ -74,7 +75,8 @@ impl<'a> Locations<'a> {
         }
     }
 
-    /// Returns where an instruction comes from: its own line, then that of the call that was replaced by its function, and so on.
+    /// Returns where an instruction comes from: its own line, then that of the call that was
+    /// replaced by its function, and so on.
     pub(crate) fn chain(&self, instruction: &'a str) -> Vec<Location<'a>> {
         let mut locations = Vec::new();
         let mut next = number(instruction, "!dbg !");
@@ -102,7 +104,8 @@ impl<'a> Locations<'a> {
         })
     }
 
-    /// Returns the number of the location of the call into which the function of a location was inlined.
+    /// Returns the number of the location of the call into which the function of a location was
+    /// inlined.
     pub(crate) fn call(&self, node: &'a str) -> Option<&'a str> {
         number(node, "inlinedAt: !")
     }
@@ -133,8 +136,8 @@ impl<'a> Locations<'a> {
     }
 }
 
-/// Returns the folder of a file that is relative to it. The folder in which the compiler ran, on this machine, is left out: the user's
-/// files are relative to their package.
+/// Returns the folder of a file that is relative to it. The folder in which the compiler ran, on
+/// this machine, is left out: the user's files are relative to their package.
 fn directory(file: &str) -> &str {
     let name = string(file, "filename: \"").unwrap_or_default();
     let directory = string(file, "directory: \"").unwrap_or_default();

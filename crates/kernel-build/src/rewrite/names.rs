@@ -1,6 +1,7 @@
 //! Names in the PTX: readable, and the same on every machine.
 //!
-//! Mangled names contain hashes of the paths of packages, so they would make the PTX of one source differ between machines.
+//! Mangled names contain hashes of the paths of packages, so they would make the PTX of one source
+//! differ between machines.
 
 use std::collections::HashSet;
 
@@ -32,7 +33,8 @@ impl Names {
     }
 }
 
-/// Returns the path of a symbol, as Rust writes it. Paths of modules begin with the name of the module, as in the package.
+/// Returns the path of a symbol, as Rust writes it. Paths of modules begin with the name of the
+/// module, as in the package.
 pub(crate) fn readable(symbol: &str) -> String {
     let mut path = format!("{:#}", rustc_demangle::demangle(symbol));
     let source = format!("::{}::", crate::source::SOURCE);

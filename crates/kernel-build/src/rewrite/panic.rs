@@ -1,7 +1,8 @@
-//! Panics. A call of a function of `core` that panics becomes a trap, or a call of `__assertfail` with message and source line.
+//! Panics. A call of a function of `core` that panics becomes a trap, or a call of `__assertfail`
+//! with message and source line.
 //!
-//! Formatting a message would take hundreds of kilobytes of PTX, so a message is printed only if it is a literal; otherwise the message
-//! names the kind of panic.
+//! Formatting a message would take hundreds of kilobytes of PTX, so a message is printed only if it
+//! is a literal; otherwise the message names the kind of panic.
 
 use std::collections::HashSet;
 
@@ -10,7 +11,8 @@ use crate::ir::{Instruction, Token, lex};
 /// The effect of a panic in a kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Panics {
-    /// Prints the message, the source line and the thread, as `assert` of CUDA C++ does, and ends the launch with an error.
+    /// Prints the message, the source line and the thread, as `assert` of CUDA C++ does, and ends
+    /// the launch with an error.
     #[default]
     Message,
     /// Ends the launch with an error. Kernels need fewer registers.
@@ -157,8 +159,8 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("alloc::raw_vec::capacity_overflow", "capacity overflow"),
 ];
 
-/// Returns the message of a function that only panics. It must be of the real `core` or `alloc`: `library_symbols` are the symbols that
-/// these libraries define.
+/// Returns the message of a function that only panics. It must be of the real `core` or `alloc`:
+/// `library_symbols` are the symbols that these libraries define.
 pub(crate) fn message(symbol: &str, library_symbols: &HashSet<String>) -> Option<&'static str> {
     if !library_symbols.contains(symbol) {
         return None;
@@ -203,7 +205,8 @@ impl<'a> Panic<'a> {
     }
 }
 
-/// Returns the length of a message: an integer, or the second word of `fmt::Arguments`, which is odd for a literal, and twice the length.
+/// Returns the length of a message: an integer, or the second word of `fmt::Arguments`, which is
+/// odd for a literal, and twice the length.
 fn literal_length(value: &str) -> Option<u64> {
     if let Ok(length) = value.parse() {
         return Some(length);
@@ -216,7 +219,8 @@ fn literal_length(value: &str) -> Option<u64> {
     (word % 2 == 1).then_some(word / 2)
 }
 
-/// Words that begin a value. Words before it are the type and attributes, some with operands in parentheses.
+/// Words that begin a value. Words before it are the type and attributes, some with operands in
+/// parentheses.
 const VALUES: &[&str] = &[
     "null",
     "undef",

@@ -1,7 +1,9 @@
 //! Remainders of floating-point numbers.
 //!
-//! LLVM computes `frem` for this target as `x - trunc(x / y) * y`, which is not the remainder if the quotient is large: `1e10 % 3.0` would be
-//! 256. It is also not what LLVM computes for constants, so that two copies of one expression could have different values.
+//! LLVM computes `frem` for this target as `x - trunc(x / y) * y`, which is not the remainder if
+//! the quotient is large: `1e10 % 3.0` would be
+//! 256. It is also not what LLVM computes for constants, so that two copies of one expression could
+//!      have different values.
 
 use crate::ir::{Instruction, Token, lex};
 
@@ -87,8 +89,8 @@ pub(crate) fn definitions() -> String {
     FORMATS.iter().map(define).collect()
 }
 
-/// Defines a function that divides the mantissas. The dividend is the larger one; its exponent is reduced by as many bits at a time as fit
-/// into 64 bits beside the remainder.
+/// Defines a function that divides the mantissas. The dividend is the larger one; its exponent is
+/// reduced by as many bits at a time as fit into 64 bits beside the remainder.
 fn define(format: &Format) -> String {
     let Format {
         ty,

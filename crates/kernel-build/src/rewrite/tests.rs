@@ -1,4 +1,5 @@
-//! The rewrite of the output of several releases of rustc. The script `tests/corpus/write` writes the files.
+//! The rewrite of the output of several releases of rustc. The script `tests/corpus/write` writes
+//! the files.
 
 use super::*;
 
@@ -32,7 +33,8 @@ fn rewrite_with(text: &str, panics: Panics) -> Result<Rewritten, Vec<String>> {
 }
 
 fn rewrite_for(text: &str, panics: Panics, targets: &[Target]) -> Result<Rewritten, Vec<String>> {
-    // The mangled functions that the crates only declare are those of `core`. Those that format are defined in it.
+    // The mangled functions that the crates only declare are those of `core`. Those that format are
+    // defined in it.
     let lines = text
         .lines()
         .map(|line| match line.strip_prefix("declare ") {
@@ -175,7 +177,8 @@ fn instructions_are_defined() -> TestResult {
     )
 }
 
-/// Literals are printed, and of other messages only the kind of panic: they may not end with a zero.
+/// Literals are printed, and of other messages only the kind of panic: they may not end with a
+/// zero.
 #[test]
 fn panics_print_messages_and_lines() -> TestResult {
     for_each(

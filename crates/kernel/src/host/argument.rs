@@ -64,7 +64,8 @@ pub unsafe trait Argument<P: Parameter> {
 ///
 /// # Safety
 ///
-/// [`PreparedArgument::bind`] returns words for which the parameter is sound while the kernel runs on the operation's stream.
+/// [`PreparedArgument::bind`] returns words for which the parameter is sound while the kernel runs
+/// on the operation's stream.
 #[doc(hidden)]
 pub unsafe trait PreparedArgument<P: Parameter> {
     /// Makes the operation's stream wait for conflicting accesses, and returns the words.
@@ -92,7 +93,8 @@ pub unsafe trait PreparedArgument<P: Parameter> {
     }
 }
 
-/// An array behind a texture or a surface. Arrays are shared, so that the borrow does not show that two arguments are of the same.
+/// An array behind a texture or a surface. Arrays are shared, so that the borrow does not show that
+/// two arguments are of the same.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct ImageAccess {
@@ -109,7 +111,8 @@ pub struct RowMajor<B> {
 }
 
 impl<B> RowMajor<B> {
-    /// Creates the argument from `&buffer`, `&mut buffer` or a view. The launch checks the number of elements.
+    /// Creates the argument from `&buffer`, `&mut buffer` or a view. The launch checks the number
+    /// of elements.
     #[must_use]
     pub fn new(buffer: B, rows: usize, columns: usize) -> Self {
         Self {
@@ -205,7 +208,8 @@ unsafe impl<S: RingStage> Argument<TmaRing<S>> for usize {
     }
 }
 
-// SAFETY: the kernel computes the number of stages from the size, which it reads from a special register.
+// SAFETY: the kernel computes the number of stages from the size, which it reads from a special
+// register.
 unsafe impl<S: RingStage> PreparedArgument<TmaRing<S>> for SharedBytes {
     unsafe fn bind(&mut self, _: &mut Operation<'_>) -> Result<Words<TmaRing<S>>> {
         Ok(Words {
@@ -226,7 +230,8 @@ unsafe impl<S: RingStage> PreparedArgument<TmaRing<S>> for SharedBytes {
 ///
 /// # Safety
 ///
-/// `bind` and `launched` track accesses of the kind that the view allows, to memory of `len` elements.
+/// `bind` and `launched` track accesses of the kind that the view allows, to memory of `len`
+/// elements.
 #[doc(hidden)]
 pub unsafe trait View {
     /// Returns the number of elements.
@@ -252,7 +257,8 @@ unsafe impl<T> View for DeviceView<'_, T> {
     }
 
     unsafe fn bind(&mut self, operation: &mut Operation<'_>) -> Result<u64> {
-        // SAFETY: the caller calls `launched` before it uses the argument again, if the kernel is enqueued.
+        // SAFETY: the caller calls `launched` before it uses the argument again, if the kernel is
+        // enqueued.
         unsafe { DriverArgument::<&[T]>::bind(self, operation) }
     }
 
@@ -269,7 +275,8 @@ unsafe impl<T> View for DeviceViewMut<'_, T> {
     }
 
     unsafe fn bind(&mut self, operation: &mut Operation<'_>) -> Result<u64> {
-        // SAFETY: the caller calls `launched` before it uses the argument again, if the kernel is enqueued.
+        // SAFETY: the caller calls `launched` before it uses the argument again, if the kernel is
+        // enqueued.
         unsafe { DriverArgument::<&mut [T]>::bind(self, operation) }
     }
 
@@ -370,7 +377,8 @@ macro_rules! linear {
         unsafe impl<'b, $($generics)*> PreparedArgument<$parameter> for Linear<$view<'b, $element>> {
             unsafe fn bind(&mut self, operation: &mut Operation<'_>) -> Result<Words<$parameter>> {
                 Ok(Words {
-                    // SAFETY: the caller calls `launched` before it uses the argument again, if the kernel is enqueued.
+                    // SAFETY: the caller calls `launched` before it uses the argument again, if the
+                    // kernel is enqueued.
                     first: non_null::<$element>(unsafe { View::bind(&mut self.0, operation) }?) as _,
                     second: View::len(&self.0),
                     third: (),
@@ -378,7 +386,8 @@ macro_rules! linear {
             }
 
             unsafe fn launched(&mut self, operation: &mut Operation<'_>) {
-                // SAFETY: the caller has bound the argument with the same operation, and not used it since.
+                // SAFETY: the caller has bound the argument with the same operation, and not used
+                // it since.
                 unsafe { View::launched(&mut self.0, operation) };
             }
         }
@@ -424,7 +433,8 @@ macro_rules! matrix {
         unsafe impl<'b, $($generics)*> PreparedArgument<$parameter> for MatrixView<$view<'b, T>> {
             unsafe fn bind(&mut self, operation: &mut Operation<'_>) -> Result<Words<$parameter>> {
                 Ok(Words {
-                    // SAFETY: the caller calls `launched` before it uses the argument again, if the kernel is enqueued.
+                    // SAFETY: the caller calls `launched` before it uses the argument again, if the
+                    // kernel is enqueued.
                     first: non_null::<T>(unsafe { View::bind(&mut self.view, operation) }?) as _,
                     second: self.rows,
                     third: self.columns,
@@ -432,7 +442,8 @@ macro_rules! matrix {
             }
 
             unsafe fn launched(&mut self, operation: &mut Operation<'_>) {
-                // SAFETY: the caller has bound the argument with the same operation, and not used it since.
+                // SAFETY: the caller has bound the argument with the same operation, and not used
+                // it since.
                 unsafe { View::launched(&mut self.view, operation) };
             }
         }

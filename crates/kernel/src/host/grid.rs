@@ -12,7 +12,8 @@ use crate::thread::Thread;
 
 /// The grid of an element-wise kernel: the number of threads.
 ///
-/// A `usize` converts to it: `kernels.saxpy.launch(&stream, x.len(), …)`. The grid is rounded up to blocks of 256 threads.
+/// A `usize` converts to it: `kernels.saxpy.launch(&stream, x.len(), …)`. The grid is rounded up to
+/// blocks of 256 threads.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Threads(pub usize);
 
@@ -56,7 +57,8 @@ pub trait HostScope: Scope {
     /// The type of the grid.
     type Grid;
 
-    /// Returns the launch configuration, or a reason why there is none. `None` if the grid is empty.
+    /// Returns the launch configuration, or a reason why there is none. `None` if the grid is
+    /// empty.
     fn configuration(grid: Self::Grid) -> Result<Option<LaunchConfig>, String>;
 }
 

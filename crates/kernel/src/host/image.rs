@@ -136,7 +136,8 @@ fn is_layered<E: Texel>(texture: &Texture<E>, dimensions: u32) -> bool {
 macro_rules! textures {
     ($($name:ident $geometry:ident)*) => {
         $(
-            // SAFETY: the dimensions and the elements were checked, and the driver's argument tracks reads.
+            // SAFETY: the dimensions and the elements were checked, and the driver's argument
+            // tracks reads.
             unsafe impl<'a, T: Sample, E: ReadAs<T>> Argument<$name<T>> for &'a Texture<E> {
                 type Prepared = PreparedTexture<'a, E>;
 
@@ -149,7 +150,8 @@ macro_rules! textures {
             // SAFETY: the word is the object.
             unsafe impl<T: Sample, E: ReadAs<T>> PreparedArgument<$name<T>> for PreparedTexture<'_, E> {
                 unsafe fn bind(&mut self, operation: &mut Operation<'_>) -> Result<Words<$name<T>>> {
-                    // SAFETY: the caller calls `launched` before it uses the texture again, if the kernel is enqueued.
+                    // SAFETY: the caller calls `launched` before it uses the texture again, if the
+                    // kernel is enqueued.
                     let _: TextureObject = unsafe { DriverArgument::bind(&mut self.0, operation) }?;
                     Ok(Words {
                         first: self.0.as_raw(),
@@ -159,7 +161,8 @@ macro_rules! textures {
                 }
 
                 unsafe fn launched(&mut self, operation: &mut Operation<'_>) {
-                    // SAFETY: the caller has bound the texture with the same operation, and not used it since.
+                    // SAFETY: the caller has bound the texture with the same operation, and not
+                    // used it since.
                     unsafe { DriverArgument::<TextureObject>::launched(&mut self.0, operation) };
                 }
 
@@ -185,8 +188,8 @@ textures! {
 #[doc(hidden)]
 pub struct PreparedSurface<'a, T>(&'a Surface<T>);
 
-// SAFETY: the array has two dimensions and elements of this type, the launch checks that no other argument is of the same array, and the
-// driver's argument tracks writes.
+// SAFETY: the array has two dimensions and elements of this type, the launch checks that no other
+// argument is of the same array, and the driver's argument tracks writes.
 unsafe impl<'a, T: Pod + Texel> Argument<Surface2D<T>> for &'a Surface<T> {
     type Prepared = PreparedSurface<'a, T>;
 
@@ -204,7 +207,8 @@ unsafe impl<'a, T: Pod + Texel> Argument<Surface2D<T>> for &'a Surface<T> {
 // SAFETY: the word is the object.
 unsafe impl<T: Pod + Texel> PreparedArgument<Surface2D<T>> for PreparedSurface<'_, T> {
     unsafe fn bind(&mut self, operation: &mut Operation<'_>) -> Result<Words<Surface2D<T>>> {
-        // SAFETY: the caller calls `launched` before it uses the surface again, if the kernel is enqueued.
+        // SAFETY: the caller calls `launched` before it uses the surface again, if the kernel is
+        // enqueued.
         let _: SurfaceObject = unsafe { DriverArgument::bind(&mut self.0, operation) }?;
         Ok(Words {
             first: self.0.as_raw(),

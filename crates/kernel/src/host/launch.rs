@@ -99,8 +99,8 @@ impl<'a> Call<'a> {
         Ok(())
     }
 
-    /// Checks that the attributes do not let the kernel run concurrently with work that uses its arguments, and do not change the size of the
-    /// clusters of a kernel whose type has one.
+    /// Checks that the attributes do not let the kernel run concurrently with work that uses its
+    /// arguments, and do not change the size of the clusters of a kernel whose type has one.
     fn check_attributes(&self, has_clusters: bool) -> Result<()> {
         let Some(attributes) = self.attributes else {
             return Ok(());
@@ -198,8 +198,8 @@ pub unsafe fn launch<S: HostScope, P, K, A: Arguments<P>>(
     };
     let attributes = match call.attributes {
         None if !S::IS_COOPERATIVE => {
-            // SAFETY: the kernel is safe code, and receives what its parameters require: the caller guarantees the types, and the grid, the sizes
-            // and the borrows were checked.
+            // SAFETY: the kernel is safe code, and receives what its parameters require: the caller
+            // guarantees the types, and the grid, the sizes and the borrows were checked.
             return unsafe { function.kernel().launch(stream, config, arguments) };
         }
         None => LaunchAttributes::new(),
@@ -210,7 +210,8 @@ pub unsafe fn launch<S: HostScope, P, K, A: Arguments<P>>(
     } else {
         attributes
     };
-    // SAFETY: as without attributes, which `check_attributes` limits to those that do not change the order of work.
+    // SAFETY: as without attributes, which `check_attributes` limits to those that do not change
+    // the order of work.
     let launched = unsafe {
         function
             .kernel()
@@ -262,7 +263,8 @@ unsafe impl<A: Arguments<P>, P> DriverArguments<Untyped> for Bound<A, P> {
 
 macro_rules! tuples {
     ($count:literal: $($index:tt $parameter:ident $argument:ident),*) => {
-        // SAFETY: each word is that of the argument for its parameter, in order; absent words are left out, as on the device.
+        // SAFETY: each word is that of the argument for its parameter, in order; absent words are
+        // left out, as on the device.
         unsafe impl<$($parameter: Parameter, $argument: Argument<$parameter>),*> Arguments<($($parameter,)*)> for ($($argument,)*) {
             type Prepared = ($($argument::Prepared,)*);
 
@@ -286,7 +288,8 @@ macro_rules! tuples {
                 operation: &mut Operation<'_>,
                 launch: impl FnOnce(&Operation<'_>, *mut *mut c_void) -> Result<()>,
             ) -> Result<()> {
-                // SAFETY: `launched` is called for each argument below, and none is used in between.
+                // SAFETY: `launched` is called for each argument below, and none is used in
+                // between.
                 let mut words = ($(unsafe { prepared.$index.bind(operation) }?,)*);
                 let mut addresses: [*mut c_void; 3 * $count] = [std::ptr::null_mut(); 3 * $count];
                 let mut count = 0;

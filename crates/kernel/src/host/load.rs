@@ -50,8 +50,8 @@ impl<K> Function<K> {
 
     /// Opts in to more than 48 KiB of dynamic shared memory, if a launch needs it.
     ///
-    /// The limit is set once, to all that the device has besides the kernel's static shared memory, so that concurrent launches do not lower
-    /// it for each other.
+    /// The limit is set once, to all that the device has besides the kernel's static shared memory,
+    /// so that concurrent launches do not lower it for each other.
     ///
     /// # Errors
     ///
@@ -172,7 +172,8 @@ pub struct Image {
     pub major: u32,
     /// The minor compute capability.
     pub minor: u32,
-    /// The suffix of the target: empty, `a` (this compute capability only) or `f` (this family only).
+    /// The suffix of the target: empty, `a` (this compute capability only) or `f` (this family
+    /// only).
     pub suffix: &'static str,
     /// The text.
     pub ptx: &'static str,
@@ -227,8 +228,8 @@ pub fn load_library(device: &Device, images: &[Image]) -> Result<Library> {
     Library::from_ptx(device, select_image(device, images)?.ptx)
 }
 
-/// Declares the struct `Kernels`. The build script writes the invocation, whose `unsafe` states that the images were compiled from these
-/// kernels.
+/// Declares the struct `Kernels`. The build script writes the invocation, whose `unsafe` states
+/// that the images were compiled from these kernels.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __kernels {
@@ -252,19 +253,22 @@ macro_rules! __kernels {
         }
 
         impl Kernels {
-            /// Loads the kernels on a device. They can be launched on every device for which the code was compiled.
+            /// Loads the kernels on a device. They can be launched on every device for which the
+            /// code was compiled.
             ///
             /// CUDA: `cuLibraryLoadData`, since 12.0.
             ///
             /// # Errors
             ///
-            /// An argument error if the kernels were not compiled for the device; the error of the JIT compiler with its log.
+            /// An argument error if the kernels were not compiled for the device; the error of the
+            /// JIT compiler with its log.
             pub fn load(device: &$crate::host::Device) -> $crate::host::Result<Self> {
                 let library = $crate::__private::load_library(device, &$crate::__kernels!(@images $images))?;
                 $crate::__kernels!(@proven $unsafe Self::from_library(&library))
             }
 
-            /// Looks up the kernels in a library, such as one that was loaded from machine code or with options of the JIT compiler.
+            /// Looks up the kernels in a library, such as one that was loaded from machine code or
+            /// with options of the JIT compiler.
             ///
             /// # Safety
             ///
@@ -299,12 +303,14 @@ macro_rules! __kernels {
         }),*]
     };
     (@proven [$unsafe:tt] $operation:expr) => {
-        // SAFETY: the author of the invocation guarantees with `unsafe` that the images were compiled from these kernels.
+        // SAFETY: the author of the invocation guarantees with `unsafe` that the images were
+        // compiled from these kernels.
         $unsafe { $operation }
     };
     (@function $path:path, $library:ident, $name:expr) => {
         <$path as $crate::__private::HostKernel>::__from_function(
-            // SAFETY: the caller of `from_library` guarantees that the library contains the code of the kernel.
+            // SAFETY: the caller of `from_library` guarantees that the library contains the code of
+            // the kernel.
             unsafe { $crate::host::Function::new($library, $name) }?,
         )
     };

@@ -87,7 +87,8 @@ fn bytes(map: &DriverTensorMap) -> GridConstant<TensorMapBytes> {
 
 macro_rules! tensors {
     ($parameter:ident, $kind:ident, $view:ident, $slice:ident, $trait:ident, $method:ident, $whole:ident, [$($reference:tt)*], [$($mutable:tt)*]) => {
-        // SAFETY: the view borrows the memory as the parameter requires, and its map describes boxes of the tile.
+        // SAFETY: the view borrows the memory as the parameter requires, and its map describes
+        // boxes of the tile.
         unsafe impl<'b, Tile: TensorTile, B: $trait<DeviceSlice<Tile::Element>> + ?Sized>
             Argument<$parameter<Tile>> for RowMajor<&'b $($reference)* B>
         {
@@ -99,7 +100,8 @@ macro_rules! tensors {
             }
         }
 
-        // SAFETY: the view borrows the memory as the parameter requires, and its map describes boxes of the tile.
+        // SAFETY: the view borrows the memory as the parameter requires, and its map describes
+        // boxes of the tile.
         unsafe impl<'b, Tile: TensorTile> Argument<$parameter<Tile>>
             for RowMajor<$slice<'b, Tile::Element>>
         {
@@ -127,7 +129,8 @@ macro_rules! tensors {
             ) -> Result<Words<$parameter<Tile>>> {
                 let mut view = &$($mutable)* self.view;
                 Ok(Words {
-                    // SAFETY: the caller calls `launched` before it uses the tensor again, if the kernel is enqueued.
+                    // SAFETY: the caller calls `launched` before it uses the tensor again, if the
+                    // kernel is enqueued.
                     first: bytes(&unsafe { DriverArgument::<$kind>::bind(&mut view, operation) }?),
                     second: self.rows,
                     third: self.columns,
@@ -136,7 +139,8 @@ macro_rules! tensors {
 
             unsafe fn launched(&mut self, operation: &mut Operation<'_>) {
                 let mut view = &$($mutable)* self.view;
-                // SAFETY: the caller has bound the tensor with the same operation, and not used it since.
+                // SAFETY: the caller has bound the tensor with the same operation, and not used it
+                // since.
                 unsafe { DriverArgument::<$kind>::launched(&mut view, operation) };
             }
         }

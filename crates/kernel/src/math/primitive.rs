@@ -1,4 +1,5 @@
-//! Operations from which the functions are made: instructions on the device, the crate `libm` on the host.
+//! Operations from which the functions are made: instructions on the device, the crate `libm` on
+//! the host.
 
 #[cfg(target_arch = "nvptx64")]
 use crate::intrinsics as device;

@@ -18,8 +18,9 @@ pub enum Rounding {
     Up,
 }
 
-/// Arithmetic of `f32` and `f64` with a rounding mode (`__fadd_rd`, `__dmul_ru`, …). With a constant mode, each is one instruction, except
-/// divisions and roots. On the device only. The trait is sealed.
+/// Arithmetic of `f32` and `f64` with a rounding mode (`__fadd_rd`, `__dmul_ru`, …). With a
+/// constant mode, each is one instruction, except divisions and roots. On the device only. The
+/// trait is sealed.
 pub trait Rounded: sealed::Sealed + Copy {
     /// Returns the sum.
     #[doc(alias = "__fadd_rd")]

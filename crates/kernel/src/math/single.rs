@@ -1,7 +1,8 @@
 //! Functions of `f32`.
 //!
-//! None of them uses `f64`, which most GPUs compute at 1/64 of the rate. The polynomials are minimax approximations of the relative error; a
-//! comment states the error of the rounded coefficients. The unit tests measure the error of each function against `f64`.
+//! None of them uses `f64`, which most GPUs compute at 1/64 of the rate. The polynomials are
+//! minimax approximations of the relative error; a comment states the error of the rounded
+//! coefficients. The unit tests measure the error of each function against `f64`.
 
 #![allow(
     clippy::excessive_precision,
@@ -42,10 +43,12 @@ fn polynomial<const N: usize>(x: f32, coefficients: [f32; N]) -> f32 {
     sum
 }
 
-/// Returns 2 to the power of `x * (high + low) + extra` as two factors. The second is a power of two from 2⁻¹²⁶ to 2¹²⁶.
+/// Returns 2 to the power of `x * (high + low) + extra` as two factors. The second is a power of
+/// two from 2⁻¹²⁶ to 2¹²⁶.
 ///
-/// Two instructions round down to an integer: the first limits the number to the exponents of normal numbers, and the second leaves the
-/// exponent in the low bits of the result. Without a term `extra`, pass -0, whose addition the compiler removes.
+/// Two instructions round down to an integer: the first limits the number to the exponents of
+/// normal numbers, and the second leaves the exponent in the low bits of the result. Without a term
+/// `extra`, pass -0, whose addition the compiler removes.
 #[inline(always)]
 fn exponential(x: f32, high: f32, low: f32, extra: f32) -> (f32, f32) {
     let limited = fma_saturated(x, high / 252.0, 0.5);
@@ -143,7 +146,8 @@ fn ln_1p_tail(m: f32) -> f32 {
     fma(q, m, -0.5) * (m * m)
 }
 
-/// Returns `m` and `k` with `x = 2^k (1 + m)`, for a positive finite number, and `m` from -1/4 to 1/2.
+/// Returns `m` and `k` with `x = 2^k (1 + m)`, for a positive finite number, and `m` from -1/4 to
+/// 1/2.
 #[inline(always)]
 fn split(x: f32) -> (f32, f32) {
     let is_subnormal = x < f32::MIN_POSITIVE;
@@ -156,7 +160,8 @@ fn split(x: f32) -> (f32, f32) {
     (m, k)
 }
 
-/// Returns the logarithm of a number for which `result` is not one: zero, negative, infinite or NaN.
+/// Returns the logarithm of a number for which `result` is not one: zero, negative, infinite or
+/// NaN.
 #[inline(always)]
 fn logarithm(x: f32, result: f32) -> f32 {
     if x > 0.0 && x < f32::INFINITY {
@@ -586,7 +591,8 @@ pub(super) fn atanh(x: f32) -> f32 {
     (0.5 * ln_1p((absolute + absolute) / (1.0 - absolute))).copysign(x)
 }
 
-/// A positive finite number as `2^k · m`, where `ln m` is the sum of two numbers, with a relative error of 2⁻³⁰.
+/// A positive finite number as `2^k · m`, where `ln m` is the sum of two numbers, with a relative
+/// error of 2⁻³⁰.
 struct Logarithm {
     k: f32,
     high: f32,
@@ -608,7 +614,8 @@ impl Logarithm {
         let reciprocal = rcp_approx(m + 1.0);
         let g = 2.0 * p * reciprocal;
         let g_low = fma(-g, p, 2.0 * (p - g)) * reciprocal;
-        // ln m = g + g³ q(g²), with an error of 2^-35. The coefficients are those of atanh(g / 2), divided by powers of 4.
+        // ln m = g + g³ q(g²), with an error of 2^-35. The coefficients are those of atanh(g / 2),
+        // divided by powers of 4.
         let square = g * g;
         let q = polynomial(
             square,
@@ -648,7 +655,8 @@ impl Logarithm {
     }
 }
 
-/// Returns a sum as the sum of two numbers. `|a|` is 0 or greater than `|b|`, which is much greater than `|c|`.
+/// Returns a sum as the sum of two numbers. `|a|` is 0 or greater than `|b|`, which is much greater
+/// than `|c|`.
 #[inline(always)]
 fn add_three(a: f32, b: f32, c: f32) -> (f32, f32) {
     let sum = a + b;
@@ -802,7 +810,8 @@ fn extended_erfc(x: f32, low: f32) -> f32 {
     let low = if x < 0.0 { -low } else { low };
     let sum = absolute + 2.0;
     let t = (absolute - 2.0) / sum;
-    // erfc x = e^-x² q(t) / (1 + 2x) with t = (x - 2) / (x + 2), for x from 0 to 10.1, with an error of 2^-26.
+    // erfc x = e^-x² q(t) / (1 + 2x) with t = (x - 2) / (x + 2), for x from 0 to 10.1, with an
+    // error of 2^-26.
     let q = polynomial(
         t,
         [
@@ -873,7 +882,8 @@ fn reciprocal_gamma(z: f32) -> f32 {
     )
 }
 
-/// Returns `ln Γ(x) - (x - 1/2) (ln x - 1)` for `x` of at least 3, without the constant `ln(2π) / 2 - 1/2`.
+/// Returns `ln Γ(x) - (x - 1/2) (ln x - 1)` for `x` of at least 3, without the constant
+/// `ln(2π) / 2 - 1/2`.
 #[inline(always)]
 fn stirling_tail(x: f32) -> f32 {
     let reciprocal = 1.0 / x;
@@ -955,7 +965,8 @@ pub(super) fn tgamma(x: f32) -> f32 {
         return f32::NAN;
     }
     if absolute < 6.0 {
-        // Γ(1 + z) = Γ(x) · x · (x + 1) · … or Γ(x) / ((x - 1) · (x - 2) · …), where the differences are exact.
+        // Γ(1 + z) = Γ(x) · x · (x + 1) · … or Γ(x) / ((x - 1) · (x - 2) · …), where the
+        // differences are exact.
         let nearest = round_ties_even_f32(x);
         let z = x - nearest;
         let mut product = 1.0;

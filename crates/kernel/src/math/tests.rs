@@ -1,7 +1,7 @@
 //! The error of each function, against a more precise one.
 //!
-//! On the host, the approximate instructions are correctly rounded functions. The instructions' own errors come on top on the device: up to 1
-//! ulp where a function uses `ex2.approx`.
+//! On the host, the approximate instructions are correctly rounded functions. The instructions' own
+//! errors come on top on the device: up to 1 ulp where a function uses `ex2.approx`.
 
 extern crate std;
 
@@ -12,7 +12,8 @@ use std::vec::Vec;
 
 use super::Float;
 
-/// Returns numbers of the range: evenly distributed ones, and ones with evenly distributed bits, which include the smallest.
+/// Returns numbers of the range: evenly distributed ones, and ones with evenly distributed bits,
+/// which include the smallest.
 fn samples(low: f32, high: f32) -> impl Iterator<Item = f32> {
     const COUNT: u32 = 20_000;
     let width = f64::from(high) - f64::from(low);
@@ -78,7 +79,8 @@ fn check(
     }
 }
 
-/// Powers, exponential functions and logarithms. The limits are below those of the documentation by the error of `ex2.approx`.
+/// Powers, exponential functions and logarithms. The limits are below those of the documentation by
+/// the error of `ex2.approx`.
 #[test]
 fn errors_of_exponential_functions() {
     let mut errors = Vec::new();

@@ -29,8 +29,8 @@ pub(super) struct ArrayCopy<'a> {
 }
 
 impl<'a> ArrayCopy<'a> {
-    /// Creates a copy between the region at `origin` and `memory`, which must have the same extent. The region must be
-    /// in bounds.
+    /// Creates a copy between the region at `origin` and `memory`, which must have the same extent.
+    /// The region must be in bounds.
     pub(super) fn new<T>(
         array: &'a Array<T>,
         origin: [usize; 3],
@@ -181,8 +181,8 @@ impl BoxCopy for ArrayCopy<'_> {
         } else {
             Some((memory_context, array_context))
         };
-        // SAFETY: the region and the memory are in bounds, belong to these contexts and are live on this stream, which
-        // has waited for conflicting accesses.
+        // SAFETY: the region and the memory are in bounds, belong to these contexts and are live on
+        // this stream, which has waited for conflicting accesses.
         unsafe { enqueue(operation, &copy, contexts) }
     }
 
@@ -197,13 +197,13 @@ impl BoxCopy for ArrayCopy<'_> {
     }
 }
 
-/// Enqueues a copy. `contexts` are those of target and source; they are required if one of them is not the
-/// stream's.
+/// Enqueues a copy. `contexts` are those of target and source; they are required if one of them is
+/// not the stream's.
 ///
 /// # Safety
 ///
-/// Both operands are in bounds, belong to the contexts, and are live until the copy has completed. The stream has
-/// waited for conflicting accesses.
+/// Both operands are in bounds, belong to the contexts, and are live until the copy has completed.
+/// The stream has waited for conflicting accesses.
 pub(super) unsafe fn enqueue(
     operation: &Operation<'_>,
     copy: &CUDA_MEMCPY3D,

@@ -9,11 +9,13 @@ use crate::transfer::pitched;
 use crate::{PitchedSlice, PitchedSliceMut};
 
 impl<'a> CopyBatch<'a> {
-    /// Adds a copy of `source` to the region of `array` that starts at element, row and layer `origin` and has the same extent.
+    /// Adds a copy of `source` to the region of `array` that starts at element, row and layer
+    /// `origin` and has the same extent.
     ///
     /// # Errors
     ///
-    /// An argument error if the region is out of bounds, or if a row of `source` starts inside an element.
+    /// An argument error if the region is out of bounds, or if a row of `source` starts inside an
+    /// element.
     pub fn copy_to_array<T: Texel>(
         self,
         array: &'a Array<T>,
@@ -29,7 +31,8 @@ impl<'a> CopyBatch<'a> {
         )
     }
 
-    /// Adds a copy of the region of `array` that starts at element, row and layer `origin` to `target`, which must have the same extent.
+    /// Adds a copy of the region of `array` that starts at element, row and layer `origin` to
+    /// `target`, which must have the same extent.
     ///
     /// # Errors
     ///

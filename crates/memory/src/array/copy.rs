@@ -22,7 +22,8 @@ enum Side<'a, T> {
 }
 
 impl<T: Texel> Array<T> {
-    /// Copies `source` to the array, row by row and layer by layer, without padding. Waits until the copy has completed.
+    /// Copies `source` to the array, row by row and layer by layer, without padding. Waits until
+    /// the copy has completed.
     ///
     /// CUDA: `cuMemcpy3DAsync_v2`, `cuStreamSynchronize`.
     ///
@@ -38,13 +39,15 @@ impl<T: Texel> Array<T> {
         )
     }
 
-    /// Copies the array to `target`, row by row and layer by layer, without padding. Waits until the copy has completed.
+    /// Copies the array to `target`, row by row and layer by layer, without padding. Waits until
+    /// the copy has completed.
     ///
     /// CUDA: `cuMemcpy3DAsync_v2`, `cuStreamSynchronize`.
     ///
     /// # Errors
     ///
-    /// An argument error if the number of elements differs; an error of earlier asynchronous work in the context.
+    /// An argument error if the number of elements differs; an error of earlier asynchronous work
+    /// in the context.
     #[doc(alias = "cuMemcpyAtoH")]
     pub fn copy_to_slice(&self, target: &mut [T]) -> Result<()> {
         self.download(
@@ -93,8 +96,8 @@ impl<T: Texel> Array<T> {
         self.download("Array::copy_region_to_slice", region, target)
     }
 
-    /// Copies `source`, which must have the same number of elements and may be on another device, to a region of the
-    /// array. Returns once the copy is enqueued on the stream of this value.
+    /// Copies `source`, which must have the same number of elements and may be on another device,
+    /// to a region of the array. Returns once the copy is enqueued on the stream of this value.
     ///
     /// CUDA: `cuMemcpy3DAsync_v2`, `cuMemcpy3DPeerAsync`.
     ///
@@ -111,8 +114,8 @@ impl<T: Texel> Array<T> {
         self.copy_from_memory(operation, region, source)
     }
 
-    /// Copies a region of the array to `target`, which must have the same number of elements and may be on another
-    /// device. Returns once the copy is enqueued on the stream of this value.
+    /// Copies a region of the array to `target`, which must have the same number of elements and
+    /// may be on another device. Returns once the copy is enqueued on the stream of this value.
     ///
     /// CUDA: `cuMemcpy3DAsync_v2`, `cuMemcpy3DPeerAsync`.
     ///
@@ -133,8 +136,9 @@ impl<T: Texel> Array<T> {
         ArrayCopy::new(self, region.origin, memory, false).run(operation)
     }
 
-    /// Copies `region` of another array, which may be on another device, to the region of this array that starts at
-    /// `origin`. Returns once the copy is enqueued on the stream of this value.
+    /// Copies `region` of another array, which may be on another device, to the region of this
+    /// array that starts at `origin`. Returns once the copy is enqueued on the stream of this
+    /// value.
     ///
     /// CUDA: `cuMemcpy3DAsync_v2`, `cuMemcpy3DPeerAsync`.
     ///
@@ -171,8 +175,8 @@ impl<T: Texel> Array<T> {
             source.uses().before_read(&mut operation)?;
         }
         self.uses().before_write(&mut operation)?;
-        // SAFETY: both regions are in bounds, the arrays belong to these contexts, and the stream has waited for
-        // conflicting accesses.
+        // SAFETY: both regions are in bounds, the arrays belong to these contexts, and the stream
+        // has waited for conflicting accesses.
         unsafe {
             copy(
                 &operation,
@@ -201,7 +205,8 @@ impl<T: Texel> Array<T> {
         let mut enqueued = stream.enqueue_now(operation, ON)?.blocking();
         let from = Side::Host(source.as_ptr().cast_mut().cast());
         self.uses().before_write(&mut enqueued)?;
-        // SAFETY: the slice has as many elements as the region and is borrowed until the stream has been synchronized below.
+        // SAFETY: the slice has as many elements as the region and is borrowed until the stream has
+        // been synchronized below.
         unsafe {
             copy(
                 &enqueued,
@@ -229,7 +234,8 @@ impl<T: Texel> Array<T> {
         let mut enqueued = stream.enqueue_now(operation, READ_LATER)?.blocking();
         let to = Side::Host(target.as_mut_ptr().cast());
         self.uses().before_read(&mut enqueued)?;
-        // SAFETY: the slice has as many elements as the region and is borrowed until the stream has been synchronized below.
+        // SAFETY: the slice has as many elements as the region and is borrowed until the stream has
+        // been synchronized below.
         unsafe {
             copy(
                 &enqueued,
@@ -339,8 +345,8 @@ const fn tight<T>([width, height, depth]: [usize; 3]) -> pitched::PitchedLayout 
 ///
 /// # Safety
 ///
-/// Both operands are in bounds, belong to the contexts, and are live until the copy has completed. The stream has
-/// waited for conflicting accesses.
+/// Both operands are in bounds, belong to the contexts, and are live until the copy has completed.
+/// The stream has waited for conflicting accesses.
 unsafe fn copy<T: Texel>(
     operation: &Operation<'_>,
     to: Side<'_, T>,

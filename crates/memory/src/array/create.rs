@@ -9,15 +9,15 @@ use curium_driver::{Error, Result, Stream, call};
 use super::{Array, ArrayFlags, ArrayHandle, ArrayShape, Owner, Texel, Uses};
 
 impl<T: Texel> Array<T> {
-    /// Allocates an array with undefined contents. `stream` is the array's stream. Dropping the array waits on the host
-    /// until all accesses have completed.
+    /// Allocates an array with undefined contents. `stream` is the array's stream. Dropping the
+    /// array waits on the host until all accesses have completed.
     ///
     /// CUDA: `cuArray3DCreate_v2`.
     ///
     /// # Errors
     ///
-    /// An argument error if an extent is 0 or a cubemap has an invalid shape; `CUDA_ERROR_INVALID_VALUE` if a limit of
-    /// the device is exceeded; `CUDA_ERROR_OUT_OF_MEMORY`.
+    /// An argument error if an extent is 0 or a cubemap has an invalid shape;
+    /// `CUDA_ERROR_INVALID_VALUE` if a limit of the device is exceeded; `CUDA_ERROR_OUT_OF_MEMORY`.
     #[doc(alias = "cuArrayCreate")]
     #[doc(alias = "cudaMallocArray")]
     #[doc(alias = "cuArray3DCreate")]
@@ -44,7 +44,8 @@ impl<T: Texel> Array<T> {
         Ok(Self::from_handle(handle, shape, flags, uses))
     }
 
-    /// Allocates an array and copies `source` to it, in the order of [`Array::copy_from_slice`]. Waits until the copy has completed.
+    /// Allocates an array and copies `source` to it, in the order of [`Array::copy_from_slice`].
+    /// Waits until the copy has completed.
     ///
     /// CUDA: `cuArray3DCreate_v2`, `cuMemcpy3DAsync_v2`, `cuStreamSynchronize`.
     ///
@@ -107,7 +108,8 @@ impl<T: Texel> Array<T> {
     }
 }
 
-/// Returns the descriptor of an array, or an argument error of `operation` if its elements are not of type `T`.
+/// Returns the descriptor of an array, or an argument error of `operation` if its elements are not
+/// of type `T`.
 ///
 /// # Safety
 ///

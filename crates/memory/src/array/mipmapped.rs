@@ -14,7 +14,8 @@ use super::{
 };
 use crate::wait;
 
-/// A mipmapped array: each level has half the extents of the previous one. Texture fetches select a level of detail.
+/// A mipmapped array: each level has half the extents of the previous one. Texture fetches select a
+/// level of detail.
 pub struct MipmappedArray<T> {
     handle: Arc<MipmappedHandle>,
     shape: ArrayShape,
@@ -48,14 +49,15 @@ unsafe impl Send for MipmappedHandle {}
 unsafe impl Sync for MipmappedHandle {}
 
 impl<T: Texel> MipmappedArray<T> {
-    /// Allocates a mipmapped array with `levels` levels and undefined contents. `shape` is the shape of level 0.
+    /// Allocates a mipmapped array with `levels` levels and undefined contents. `shape` is the
+    /// shape of level 0.
     ///
     /// CUDA: `cuMipmappedArrayCreate`.
     ///
     /// # Errors
     ///
-    /// An argument error for a shape without elements, for 0 levels, or for more levels than the shape allows; otherwise as for
-    /// [`Array::new`].
+    /// An argument error for a shape without elements, for 0 levels, or for more levels than the
+    /// shape allows; otherwise as for [`Array::new`].
     #[doc(alias = "cuMipmappedArrayCreate")]
     #[doc(alias = "cudaMallocMipmappedArray")]
     pub fn new(stream: &Stream, shape: ArrayShape, levels: u32, flags: ArrayFlags) -> Result<Self> {
@@ -81,18 +83,21 @@ impl<T: Texel> MipmappedArray<T> {
         Ok(Self::from_handle(handle, shape, levels, flags))
     }
 
-    /// Borrows a mipmapped array of `levels` levels that other code owns, such as a graphics library.
+    /// Borrows a mipmapped array of `levels` levels that other code owns, such as a graphics
+    /// library.
     ///
     /// CUDA: `cuMipmappedArrayGetLevel`, `cuArray3DGetDescriptor_v2`.
     ///
     /// # Safety
     ///
-    /// - `raw` is a mipmapped array of the stream's context with `levels` levels that outlives the result and its levels.
+    /// - `raw` is a mipmapped array of the stream's context with `levels` levels that outlives the
+    ///   result and its levels.
     /// - Other accesses to it are ordered with those through the result.
     ///
     /// # Errors
     ///
-    /// An argument error if the elements are not of type `T`, for 0 levels, or for more levels than the shape allows.
+    /// An argument error if the elements are not of type `T`, for 0 levels, or for more levels than
+    /// the shape allows.
     pub unsafe fn borrow_raw(stream: &Stream, raw: CUmipmappedArray, levels: u32) -> Result<Self> {
         let mut whole = std::ptr::null_mut();
         // SAFETY: `whole` is a valid pointer, and the caller guarantees that the array is live.
@@ -112,13 +117,13 @@ impl<T: Texel> MipmappedArray<T> {
         Ok(Self::from_handle(handle, shape, levels, flags))
     }
 
-    /// Takes ownership of the mipmapped array `raw`, whose elements are in memory of other code, and keeps `memory`, the owner of
-    /// that memory, until the array is destroyed.
+    /// Takes ownership of the mipmapped array `raw`, whose elements are in memory of other code,
+    /// and keeps `memory`, the owner of that memory, until the array is destroyed.
     ///
     /// # Safety
     ///
-    /// - `raw` is a mipmapped array of the stream's context with this shape of level 0, these levels and flags, and elements of
-    ///   type `T`. No other code destroys it.
+    /// - `raw` is a mipmapped array of the stream's context with this shape of level 0, these
+    ///   levels and flags, and elements of type `T`. No other code destroys it.
     /// - Its elements are valid for as long as `memory` exists.
     /// - Other accesses to them are ordered with those through the result.
     #[must_use]
@@ -227,7 +232,8 @@ impl<T> MipmappedArray<T> {
         self.handle.raw
     }
 
-    /// Returns the size and alignment of the memory to map, if the array was created with [`ArrayFlags::DEFERRED_MAPPING`].
+    /// Returns the size and alignment of the memory to map, if the array was created with
+    /// [`ArrayFlags::DEFERRED_MAPPING`].
     ///
     /// CUDA: `cuMipmappedArrayGetMemoryRequirements`.
     ///
@@ -238,7 +244,8 @@ impl<T> MipmappedArray<T> {
     pub fn memory_requirements(&self, device: &Device) -> Result<ArrayMemoryRequirements> {
         let mut raw = CUDA_ARRAY_MEMORY_REQUIREMENTS::default();
         let array = self.as_raw();
-        // SAFETY: `raw` is a valid pointer, the array is live, and the driver only reads the attributes of the device.
+        // SAFETY: `raw` is a valid pointer, the array is live, and the driver only reads the
+        // attributes of the device.
         unsafe {
             call!(
                 self.driver(),
@@ -251,13 +258,15 @@ impl<T> MipmappedArray<T> {
         })
     }
 
-    /// Destroys the array, as [`Drop`] does, and returns any error. Waits on the host until all accesses have completed.
+    /// Destroys the array, as [`Drop`] does, and returns any error. Waits on the host until all
+    /// accesses have completed.
     ///
     /// CUDA: `cuMipmappedArrayDestroy`.
     ///
     /// # Errors
     ///
-    /// Returns the array together with the error if a level or a texture of it still exists, or the driver call fails.
+    /// Returns the array together with the error if a level or a texture of it still exists, or the
+    /// driver call fails.
     #[doc(alias = "cuMipmappedArrayDestroy")]
     #[doc(alias = "cudaFreeMipmappedArray")]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
@@ -311,7 +320,8 @@ impl MipmappedHandle {
     }
 }
 
-/// Returns an argument error of `operation` unless the shape has elements and at least `levels` levels.
+/// Returns an argument error of `operation` unless the shape has elements and at least `levels`
+/// levels.
 pub(crate) fn check_levels(operation: &'static str, shape: ArrayShape, levels: u32) -> Result<()> {
     shape.check(operation)?;
     if (1..=shape.max_levels()).contains(&levels) {

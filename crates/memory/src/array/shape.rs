@@ -256,7 +256,8 @@ impl ArrayShape {
         )
     }
 
-    /// Returns the shape of a mipmap level: each extent is halved `level` times, and the number of layers stays the same.
+    /// Returns the shape of a mipmap level: each extent is halved `level` times, and the number of
+    /// layers stays the same.
     pub(super) fn level(self, level: u32) -> Self {
         let depth = if self.kind == ArrayKind::Regular {
             halve(self.depth, level)

@@ -29,7 +29,8 @@ pub struct SparseProperties {
 /// Memory for a tile. `None` in its place unmaps the tile.
 #[derive(Clone, Copy, Debug)]
 pub struct TileMemory<'a> {
-    /// Memory allocated with [`PhysicalUsage::TILE_POOL`](crate::virtual_memory::PhysicalUsage::TILE_POOL).
+    /// Memory allocated with
+    /// [`PhysicalUsage::TILE_POOL`](crate::virtual_memory::PhysicalUsage::TILE_POOL).
     pub memory: &'a PhysicalMemory,
     /// The offset of the tile in `memory`, in bytes.
     pub offset: u64,
@@ -44,14 +45,16 @@ pub struct TileMapping<'a> {
     pub layer: u32,
     /// The first element, row and layer: multiples of the tile extent.
     pub origin: [u32; 3],
-    /// The extent in elements, rows and layers: multiples of the tile extent, or up to the end of the level.
+    /// The extent in elements, rows and layers: multiples of the tile extent, or up to the end of
+    /// the level.
     pub extent: [u32; 3],
     /// The memory to map; `None` to unmap.
     pub memory: Option<TileMemory<'a>>,
 }
 
 impl<T> Array<T> {
-    /// Queries the tile layout of an array with the flag [`ArrayFlags::SPARSE`](super::ArrayFlags::SPARSE).
+    /// Queries the tile layout of an array with the flag
+    /// [`ArrayFlags::SPARSE`](super::ArrayFlags::SPARSE).
     ///
     /// CUDA: `cuArrayGetSparseProperties`.
     ///
@@ -94,7 +97,8 @@ impl<T> Array<T> {
 }
 
 impl<T> MipmappedArray<T> {
-    /// Queries the tile layout of an array with the flag [`ArrayFlags::SPARSE`](super::ArrayFlags::SPARSE).
+    /// Queries the tile layout of an array with the flag
+    /// [`ArrayFlags::SPARSE`](super::ArrayFlags::SPARSE).
     ///
     /// CUDA: `cuMipmappedArrayGetSparseProperties`.
     ///

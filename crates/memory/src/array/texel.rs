@@ -14,8 +14,8 @@ pub struct ArrayFormat {
     pub channels: u32,
 }
 
-/// An array element (texel): a scalar, or a vector of two or four scalars. With the feature `half`, `half::f16` is a
-/// scalar.
+/// An array element (texel): a scalar, or a vector of two or four scalars. With the feature `half`,
+/// `half::f16` is a scalar.
 ///
 /// # Safety
 ///

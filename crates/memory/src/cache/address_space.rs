@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::heap::Segment;
 
-/// A reserved range of addresses. A part that directly follows free memory extends that memory in place.
+/// A reserved range of addresses. A part that directly follows free memory extends that memory in
+/// place.
 #[derive(Debug)]
 pub(crate) struct AddressSpace<M> {
     range: Segment,
@@ -36,8 +37,9 @@ const PARTS: u64 = 2048;
 
 /// Returns the size of new parts in bytes, when the parts have `reserved_bytes` bytes in all.
 ///
-/// Memory moves in whole parts, each of which takes a driver call. With smaller ones, less of it stays between allocations in use.
-/// What stays there is a constant fraction of the memory if parts grow with it.
+/// Memory moves in whole parts, each of which takes a driver call. With smaller ones, less of it
+/// stays between allocations in use. What stays there is a constant fraction of the memory if parts
+/// grow with it.
 pub(crate) fn part_bytes(reserved_bytes: u64) -> u64 {
     (reserved_bytes / PARTS)
         .next_power_of_two()
@@ -64,8 +66,9 @@ impl<M> AddressSpace<M> {
         is_unused.then(|| std::mem::replace(&mut self.range, Segment::EMPTY))
     }
 
-    /// Returns the gap in which the fewest bytes, a multiple of `granularity`, need memory for a free range of `bytes` bytes.
-    /// `free_before` returns the length of the free range that ends at an address.
+    /// Returns the gap in which the fewest bytes, a multiple of `granularity`, need memory for a
+    /// free range of `bytes` bytes. `free_before` returns the length of the free range that ends at
+    /// an address.
     pub(crate) fn gap(
         &self,
         bytes: u64,

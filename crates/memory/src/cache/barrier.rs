@@ -1,6 +1,7 @@
 //! A memory barrier on every thread of the process, which one thread executes for all.
 //!
-//! Linux: `membarrier` with `MEMBARRIER_CMD_PRIVATE_EXPEDITED`, since 4.14. Sandboxes may refuse it, and other systems lack it.
+//! Linux: `membarrier` with `MEMBARRIER_CMD_PRIVATE_EXPEDITED`, since 4.14. Sandboxes may refuse
+//! it, and other systems lack it.
 
 use std::ffi::c_int;
 use std::sync::LazyLock;
@@ -11,12 +12,14 @@ const REGISTER_PRIVATE_EXPEDITED: c_int = 1 << 4;
 /// `true` if the system has registered this process.
 static IS_REGISTERED: LazyLock<bool> = LazyLock::new(|| call(REGISTER_PRIVATE_EXPEDITED));
 
-/// Returns `true` if [`execute`] works. The system does not withdraw it, except from a process that later confines itself.
+/// Returns `true` if [`execute`] works. The system does not withdraw it, except from a process that
+/// later confines itself.
 pub(super) fn is_available() -> bool {
     *IS_REGISTERED
 }
 
-/// Makes every running thread of the process execute a barrier. Returns `false` if the system refuses.
+/// Makes every running thread of the process execute a barrier. Returns `false` if the system
+/// refuses.
 pub(super) fn execute() -> bool {
     call(PRIVATE_EXPEDITED)
 }

@@ -1,9 +1,10 @@
 //! A lock for a value that one thread, the owner, uses frequently, and other threads rarely.
 //!
-//! The owner pays no atomic read-modify-write and no fence. It announces its use with a plain store and then looks for a claim of another
-//! thread. A claimant announces itself, makes all threads of the process execute a [barrier](super::barrier), and then waits until the
-//! owner's use has ended. The barrier stands in for the fence that the owner lacks: either the owner finds the claim, or the claimant finds
-//! the use.
+//! The owner pays no atomic read-modify-write and no fence. It announces its use with a plain store
+//! and then looks for a claim of another thread. A claimant announces itself, makes all threads of
+//! the process execute a [barrier](super::barrier), and then waits until the owner's use has ended.
+//! The barrier stands in for the fence that the owner lacks: either the owner finds the claim, or
+//! the claimant finds the use.
 
 use std::cell::UnsafeCell;
 use std::fmt;
@@ -13,8 +14,8 @@ use std::thread;
 
 use super::barrier;
 
-/// The order of the stores that end a use. In Miri, a `SeqCst` load may read a weaker store that a `SeqCst` store has replaced.
-/// C++ excludes that, so that `Release` suffices on processors.
+/// The order of the stores that end a use. In Miri, a `SeqCst` load may read a weaker store that a
+/// `SeqCst` store has replaced. C++ excludes that, so that `Release` suffices on processors.
 const END: Ordering = if cfg!(miri) {
     Ordering::SeqCst
 } else {
@@ -27,7 +28,8 @@ pub(super) struct BiasedLock<T> {
     is_in_use: AtomicBool,
     /// `true` while another thread has the value, or waits for it.
     is_claimed: AtomicBool,
-    /// `true` if claimants can make the owner's thread execute a barrier. Otherwise the owner executes one for each use.
+    /// `true` if claimants can make the owner's thread execute a barrier. Otherwise the owner
+    /// executes one for each use.
     is_fenced_by_claimants: bool,
     value: UnsafeCell<T>,
 }
@@ -65,7 +67,8 @@ impl<T> BiasedLock<T> {
     pub(super) unsafe fn own(&self) -> Option<Owned<'_, T>> {
         if self.is_fenced_by_claimants {
             self.is_in_use.store(true, Ordering::Relaxed);
-            // Keeps the compiler from moving the load before the store. The claimant's barrier keeps the processor from that.
+            // Keeps the compiler from moving the load before the store. The claimant's barrier
+            // keeps the processor from that.
             compiler_fence(Ordering::SeqCst);
         } else {
             self.is_in_use.swap(true, Ordering::SeqCst);
@@ -85,8 +88,9 @@ impl<T> BiasedLock<T> {
         Self::claim_all([self]).map(|mut claimed| claimed.remove(0))
     }
 
-    /// Waits for the values of several locks, with one barrier. Returns `None` if the system has withdrawn the barrier, in which case
-    /// owners cannot be excluded. Callers exclude each other, because they may name the locks in different orders.
+    /// Waits for the values of several locks, with one barrier. Returns `None` if the system has
+    /// withdrawn the barrier, in which case owners cannot be excluded. Callers exclude each other,
+    /// because they may name the locks in different orders.
     pub(super) fn claim_all<'a>(
         locks: impl IntoIterator<Item = &'a Self>,
     ) -> Option<Vec<Claimed<'a, T>>> {
@@ -124,7 +128,8 @@ impl<T> Deref for Owned<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: only the owner's thread uses the value until `self` is dropped: a claimant waits for that.
+        // SAFETY: only the owner's thread uses the value until `self` is dropped: a claimant waits
+        // for that.
         unsafe { &*self.lock.value.get() }
     }
 }
@@ -132,8 +137,8 @@ impl<T> Deref for Owned<'_, T> {
 impl<T> DerefMut for Owned<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: only the owner's thread uses the value until `self` is dropped: a claimant waits for that; the
-        // owner has one use at a time, which is borrowed exclusively.
+        // SAFETY: only the owner's thread uses the value until `self` is dropped: a claimant waits
+        // for that; the owner has one use at a time, which is borrowed exclusively.
         unsafe { &mut *self.lock.value.get() }
     }
 }
@@ -143,7 +148,8 @@ impl<T> Deref for Claimed<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: the caller of `claim` received this after the owner's use had ended; the owner and other claimants find the claim.
+        // SAFETY: the caller of `claim` received this after the owner's use had ended; the owner
+        // and other claimants find the claim.
         unsafe { &*self.lock.value.get() }
     }
 }
@@ -151,8 +157,8 @@ impl<T> Deref for Claimed<'_, T> {
 impl<T> DerefMut for Claimed<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: the caller of `claim` received this after the owner's use had ended; the owner and other claimants
-        // find the claim, and `self` is borrowed exclusively.
+        // SAFETY: the caller of `claim` received this after the owner's use had ended; the owner
+        // and other claimants find the claim, and `self` is borrowed exclusively.
         unsafe { &mut *self.lock.value.get() }
     }
 }
@@ -249,7 +255,8 @@ mod tests {
             thread::scope(|scope| {
                 scope.spawn(|| {
                     for _ in 0..rounds {
-                        // SAFETY: this thread is the only owner, and the use ends with the statement.
+                        // SAFETY: this thread is the only owner, and the use ends with the
+                        // statement.
                         let counted = unsafe { lock.own() }.map(|mut value| *value += 1).is_some();
                         missed.fetch_add(usize::from(!counted), Ordering::Relaxed);
                     }

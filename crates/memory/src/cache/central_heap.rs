@@ -9,8 +9,9 @@ use super::local::LocalCache;
 use super::size_class::{BlockSize, GRANULE, SizeClass};
 use super::thread_cache::ThreadCache;
 
-/// The free memory of a resource, and the caches of all threads. It makes no driver calls. A thread that exits can
-/// therefore return its blocks at any time, even after the resource or the driver has been dropped.
+/// The free memory of a resource, and the caches of all threads. It makes no driver calls. A thread
+/// that exits can therefore return its blocks at any time, even after the resource or the driver
+/// has been dropped.
 #[derive(Debug)]
 pub(crate) struct CentralHeap {
     state: Mutex<State>,
@@ -21,7 +22,8 @@ struct State {
     heap: Heap,
     /// The caches of every thread and stream.
     caches: Vec<Arc<LocalCache>>,
-    /// The allocations and deallocations that bypassed the thread caches, and those of threads that have exited.
+    /// The allocations and deallocations that bypassed the thread caches, and those of threads that
+    /// have exited.
     counts: Counts,
 }
 
@@ -92,7 +94,8 @@ impl CentralHeap {
         operation(&mut self.state.lock().heap)
     }
 
-    /// Takes free memory for `stream`. `cache`, the calling thread's cache, is refilled with blocks of the same class.
+    /// Takes free memory for `stream`. `cache`, the calling thread's cache, is refilled with blocks
+    /// of the same class.
     pub(crate) fn take(
         &self,
         stream: StreamId,
@@ -140,8 +143,8 @@ impl CentralHeap {
 
     /// Unregisters a cache and takes its blocks.
     pub(super) fn remove_cache(&self, cache: &Arc<LocalCache>) {
-        // In a forked child, a lock held by another thread at the time of the fork is never unlocked. `flush_caches`
-        // takes the blocks later.
+        // In a forked child, a lock held by another thread at the time of the fork is never
+        // unlocked. `flush_caches` takes the blocks later.
         let Some(mut state) = self.state.try_lock() else {
             return;
         };
@@ -149,8 +152,8 @@ impl CentralHeap {
         state.retire(std::slice::from_ref(cache));
     }
 
-    /// Removes a stream that frees no more memory, and its thread caches. Returns `false` if memory is available to
-    /// this stream only.
+    /// Removes a stream that frees no more memory, and its thread caches. Returns `false` if memory
+    /// is available to this stream only.
     pub(crate) fn forget(&self, stream: StreamId) -> bool {
         let mut state = self.state.lock();
         let caches: Vec<_> = state
@@ -200,7 +203,8 @@ impl CentralHeap {
         }
     }
 
-    /// Coalesces all free memory, including that in thread caches. Threads discard their caches from now on.
+    /// Coalesces all free memory, including that in thread caches. Threads discard their caches
+    /// from now on.
     pub(crate) fn close(&self) {
         self.flush_caches();
         let mut state = self.state.lock();
@@ -222,7 +226,8 @@ impl CentralHeap {
         };
         self.with(|heap| heap.take_blocks(stream, class, most, &mut blocks));
         let address = blocks.pop()?;
-        // Locked after the heap is unlocked, because the holder of the heap's lock waits for caches.
+        // Locked after the heap is unlocked, because the holder of the heap's lock waits for
+        // caches.
         let surplus = cache.map_or_else(Vec::new, |cache| cache.refill(class, blocks));
         if !surplus.is_empty() {
             self.return_blocks(stream, BlockSize::Class(class), surplus);

@@ -2,7 +2,8 @@
 
 use super::size_class::SizeClass;
 
-/// Free blocks by size class. The block freed last is allocated first, since it is most likely in the device's cache.
+/// Free blocks by size class. The block freed last is allocated first, since it is most likely in
+/// the device's cache.
 #[derive(Debug)]
 pub(super) struct FreeLists(Box<[Vec<u64>; SizeClass::COUNT]>);
 

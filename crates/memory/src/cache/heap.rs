@@ -33,8 +33,9 @@ pub(crate) struct FreeRange {
 
 /// The free memory of a set of segments, by stream.
 ///
-/// Freed blocks are kept in lists by size class until an allocation fails. Then they become ranges, which coalesce with
-/// adjacent ranges of the same stream. Allocations use the best fit: the smallest sufficient range.
+/// Freed blocks are kept in lists by size class until an allocation fails. Then they become ranges,
+/// which coalesce with adjacent ranges of the same stream. Allocations use the best fit: the
+/// smallest sufficient range.
 #[derive(Debug, Default)]
 pub(crate) struct Heap {
     /// `true` if ranges coalesce across segments, as in one reserved virtual address range.
@@ -121,8 +122,9 @@ impl Heap {
         true
     }
 
-    /// Removes segments that are available to every stream until they have `bytes` bytes in all, and returns them. Those in
-    /// the shortest ranges come first. They have at most `most` bytes, and the range that ends at `kept` keeps its segments.
+    /// Removes segments that are available to every stream until they have `bytes` bytes in all,
+    /// and returns them. Those in the shortest ranges come first. They have at most `most` bytes,
+    /// and the range that ends at `kept` keeps its segments.
     pub(crate) fn remove_free_segments(
         &mut self,
         bytes: u64,
@@ -207,8 +209,8 @@ impl Heap {
         }
     }
 
-    /// Takes `length` bytes for `stream`, aligned to `alignment`, from the smallest sufficient range: one of the stream
-    /// if possible, otherwise one available to every stream.
+    /// Takes `length` bytes for `stream`, aligned to `alignment`, from the smallest sufficient
+    /// range: one of the stream if possible, otherwise one available to every stream.
     pub(crate) fn take_range(
         &mut self,
         stream: StreamId,
@@ -270,8 +272,9 @@ impl Heap {
             .for_each(|stream| self.coalesce_blocks(stream));
     }
 
-    /// Begins a new epoch of a stream if the stream freed memory in the current one, which is returned. Once the stream
-    /// has passed a point recorded after this call, the returned epoch may be [released](Heap::release).
+    /// Begins a new epoch of a stream if the stream freed memory in the current one, which is
+    /// returned. Once the stream has passed a point recorded after this call, the returned epoch
+    /// may be [released](Heap::release).
     pub(crate) fn begin_epoch(&mut self, stream: StreamId) -> Option<Epoch> {
         self.coalesce_blocks(stream);
         let heap = self
@@ -319,7 +322,8 @@ impl Heap {
         }
     }
 
-    /// Removes a stream that frees no more memory. Returns `false` if memory is available to this stream only.
+    /// Removes a stream that frees no more memory. Returns `false` if memory is available to this
+    /// stream only.
     pub(crate) fn forget(&mut self, stream: StreamId) -> bool {
         let is_empty = self
             .streams
@@ -570,7 +574,8 @@ mod tests {
         assert_eq!((heap.reserved_bytes(), heap.free_bytes()), (0x1000, 0x1000));
     }
 
-    /// Segments move out of the shortest ranges first, and neither from the range that grows nor from memory in use.
+    /// Segments move out of the shortest ranges first, and neither from the range that grows nor
+    /// from memory in use.
     #[test]
     fn free_segments_move() {
         let mut heap = Heap::new(true);

@@ -24,8 +24,8 @@ pub(crate) struct LocalCache {
     cache: BiasedLock<ThreadCache>,
 }
 
-/// A cache of the calling thread. When the thread exits, the blocks return to the heap, without driver calls, since the
-/// driver may already be gone.
+/// A cache of the calling thread. When the thread exits, the blocks return to the heap, without
+/// driver calls, since the driver may already be gone.
 struct Entry {
     stream: StreamId,
     heap: Arc<CentralHeap>,
@@ -53,7 +53,8 @@ impl LocalCache {
         })
     }
 
-    /// Frees a block into the calling thread's cache. Returns `None` if the cache did not accept it.
+    /// Frees a block into the calling thread's cache. Returns `None` if the cache did not accept
+    /// it.
     #[inline]
     pub(crate) fn free(
         heap: &CentralHeap,
@@ -77,11 +78,13 @@ impl LocalCache {
         with(heap, stream, |entry| Some(Arc::clone(&entry.cache)))
     }
 
-    /// Creates a cache for the calling thread, which has none. Returns `None` if the thread is exiting.
+    /// Creates a cache for the calling thread, which has none. Returns `None` if the thread is
+    /// exiting.
     pub(crate) fn add(heap: &Arc<CentralHeap>, stream: StreamId) -> Option<Arc<Self>> {
         let added = ENTRIES.try_with(|entries| {
             let mut entries = entries.try_borrow_mut().ok()?;
-            // The heap has dropped the caches of destroyed streams, and all caches if the resource has been dropped.
+            // The heap has dropped the caches of destroyed streams, and all caches if the resource
+            // has been dropped.
             entries.retain(|entry| Arc::strong_count(&entry.cache) > 1);
             let cache = heap.add_cache(stream);
             entries.push(Entry {
@@ -94,7 +97,8 @@ impl LocalCache {
         added.ok().flatten()
     }
 
-    /// Locks several caches. Callers hold the lock of the heap. Returns `None` if the system does not let other threads be excluded.
+    /// Locks several caches. Callers hold the lock of the heap. Returns `None` if the system does
+    /// not let other threads be excluded.
     pub(super) fn lock_all(caches: &[Arc<Self>]) -> Option<Vec<Claimed<'_, ThreadCache>>> {
         BiasedLock::claim_all(caches.iter().map(|cache| &cache.cache))
     }
@@ -104,7 +108,8 @@ impl LocalCache {
         if self.owner != thread::current().id() {
             return blocks;
         }
-        // SAFETY: this thread is the owner. Its other uses end with the functions of this module that begin them, which do not call this.
+        // SAFETY: this thread is the owner. Its other uses end with the functions of this module
+        // that begin them, which do not call this.
         let Some(mut cache) = (unsafe { self.cache.own() }) else {
             return blocks;
         };
@@ -125,11 +130,13 @@ impl Entry {
     /// Returns the cache, unless another thread has locked it.
     #[inline]
     fn own(&self) -> Option<Owned<'_, ThreadCache>> {
-        // SAFETY: an entry stays with the thread that created its cache. The list of entries is borrowed exclusively during each use.
+        // SAFETY: an entry stays with the thread that created its cache. The list of entries is
+        // borrowed exclusively during each use.
         unsafe { self.cache.cache.own() }
     }
 
-    /// Makes room by returning older blocks to the heap. Large blocks are not returned, so there may still be no room.
+    /// Makes room by returning older blocks to the heap. Large blocks are not returned, so there
+    /// may still be no room.
     #[cold]
     fn free_into_full_cache(
         &self,
@@ -143,7 +150,8 @@ impl Entry {
             return None;
         }
         cache.counts.add_free(bytes);
-        // Unlocked before the heap is locked, because the holder of the heap's lock waits for caches.
+        // Unlocked before the heap is locked, because the holder of the heap's lock waits for
+        // caches.
         drop(cache);
         self.heap.return_blocks(self.stream, size, surplus);
         Some(())

@@ -7,8 +7,9 @@ use super::heap::{Heap, Segment, StreamId};
 use super::size_class::{BlockSize, GRANULE, SizeClass};
 use super::thread_cache::ThreadCache;
 
-/// A simulation of a [`CachingResource`](crate::CachingResource) without a device: addresses and streams are numbers. It models
-/// a single thread and independent streams, in which the work before each free has completed when memory is next searched.
+/// A simulation of a [`CachingResource`](crate::CachingResource) without a device: addresses and
+/// streams are numbers. It models a single thread and independent streams, in which the work before
+/// each free has completed when memory is next searched.
 #[derive(Debug)]
 pub struct SimulatedCache {
     heap: Heap,
@@ -55,8 +56,8 @@ impl SimulatedCache {
         }
     }
 
-    /// Creates a simulation of a [private pool](crate::CachingResource::private_pool), in which memory is available only to
-    /// the stream that freed it.
+    /// Creates a simulation of a [private pool](crate::CachingResource::private_pool), in which
+    /// memory is available only to the stream that freed it.
     #[must_use]
     pub fn private_pool(segment_bytes: usize) -> Self {
         Self {
@@ -65,7 +66,8 @@ impl SimulatedCache {
         }
     }
 
-    /// Allocates a block of at least `bytes` bytes on the stream with this number. The memory grows if no free memory fits.
+    /// Allocates a block of at least `bytes` bytes on the stream with this number. The memory grows
+    /// if no free memory fits.
     pub fn allocate(&mut self, stream: u64, bytes: usize, alignment: usize) -> SimulatedBlock {
         let stream = StreamId(stream);
         let size = BlockSize::from_bytes(bytes.max(1));
@@ -144,7 +146,8 @@ impl SimulatedCache {
         Some(address)
     }
 
-    /// Adds segments, as the resource does in its address range: those that are free elsewhere first.
+    /// Adds segments, as the resource does in its address range: those that are free elsewhere
+    /// first.
     fn grow(&mut self, bytes: u64) {
         let heap = &self.heap;
         let gap = self

@@ -1,6 +1,7 @@
 //! Size classes: eight per power of two.
 
-/// The granularity of sizes and addresses in bytes, which equals the alignment of the driver's pools.
+/// The granularity of sizes and addresses in bytes, which equals the alignment of the driver's
+/// pools.
 pub const GRANULE: u64 = 512;
 
 /// The number of classes per power of two. Rounding up wastes at most one eighth.

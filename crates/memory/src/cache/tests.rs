@@ -149,8 +149,8 @@ impl Model {
         self.assert_free_ranges();
     }
 
-    /// Asserts that the heap's free ranges match the model's free granules. A coalesced range may have a later epoch
-    /// than its granules.
+    /// Asserts that the heap's free ranges match the model's free granules. A coalesced range may
+    /// have a later epoch than its granules.
     fn assert_free_ranges(&self) {
         let mut seen = 0;
         for range in self.heap.free_ranges() {

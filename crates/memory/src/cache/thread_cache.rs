@@ -94,7 +94,8 @@ impl ThreadCache {
     }
 }
 
-/// Reserves memory for the maximum number of blocks of a class. Returns `false` if it was already reserved.
+/// Reserves memory for the maximum number of blocks of a class. Returns `false` if it was already
+/// reserved.
 #[cold]
 fn reserve(list: &mut Vec<u64>, class: SizeClass) -> bool {
     let capacity = ThreadCache::capacity(class);

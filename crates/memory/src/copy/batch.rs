@@ -12,7 +12,8 @@ use crate::{DeviceView, DeviceViewMut, PitchedSlice, PitchedSliceMut, peer_acces
 
 const OPERATION: &str = "CopyBatch::enqueue";
 
-/// A batch of copies, which costs less to enqueue than individual copies. The order of the copies is unspecified.
+/// A batch of copies, which costs less to enqueue than individual copies. The order of the copies
+/// is unspecified.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -73,7 +74,8 @@ impl<'a> CopyBatch<'a> {
         self
     }
 
-    /// Adds a copy of `source` to `target`, which must have the same length. Both may be on any device.
+    /// Adds a copy of `source` to `target`, which must have the same length. Both may be on any
+    /// device.
     ///
     /// # Errors
     ///
@@ -94,7 +96,8 @@ impl<'a> CopyBatch<'a> {
         Ok(self)
     }
 
-    /// Adds a copy of `source` to `target`, which must have the same extent. Both may be on any device.
+    /// Adds a copy of `source` to `target`, which must have the same extent. Both may be on any
+    /// device.
     ///
     /// # Errors
     ///
@@ -138,10 +141,12 @@ impl<'a> CopyBatch<'a> {
 
     /// Enqueues the copies on `stream` and returns immediately.
     ///
-    /// The copies are enqueued individually on drivers before CUDA 12.8 (13.0 for pitched copies), on the legacy
-    /// default stream, on a stream that is being captured, and if an operand is on another device than the stream's.
+    /// The copies are enqueued individually on drivers before CUDA 12.8 (13.0 for pitched copies),
+    /// on the legacy default stream, on a stream that is being captured, and if an operand is on
+    /// another device than the stream's.
     ///
-    /// CUDA: `cuMemcpyBatchAsync_v2` or `cuMemcpyBatchAsync`; `cuMemcpy3DBatchAsync_v2` for pitched copies.
+    /// CUDA: `cuMemcpyBatchAsync_v2` or `cuMemcpyBatchAsync`; `cuMemcpy3DBatchAsync_v2` for pitched
+    /// copies.
     ///
     /// # Errors
     ///
@@ -210,8 +215,8 @@ impl<'a> CopyBatch<'a> {
             let count = entries.len();
             let entries = entries.as_mut_ptr();
             stream.context().entered(|driver| {
-                // SAFETY: the list has this many entries, all operands are live on this stream, which has waited for
-                // conflicting accesses, and a context is current.
+                // SAFETY: the list has this many entries, all operands are live on this stream,
+                // which has waited for conflicting accesses, and a context is current.
                 unsafe {
                     call!(
                         driver,
@@ -260,8 +265,9 @@ impl Lines {
         let attributes = &raw mut attributes;
         let first = &raw mut first;
         operation.stream().context().entered(|driver| {
-            // SAFETY: the arrays have `count` entries, the first attributes apply to all of them, all operands are live
-            // on this stream, which has waited for conflicting accesses, and a context is current.
+            // SAFETY: the arrays have `count` entries, the first attributes apply to all of them,
+            // all operands are live on this stream, which has waited for conflicting accesses, and
+            // a context is current.
             unsafe {
                 call!(
                     driver,
@@ -271,7 +277,8 @@ impl Lines {
         })
     }
 
-    /// Enqueues the copies with the function of CUDA 12.8 and 12.9, which reports the index of the failed copy.
+    /// Enqueues the copies with the function of CUDA 12.8 and 12.9, which reports the index of the
+    /// failed copy.
     fn call_cuda_12_8(&mut self, operation: &Operation<'_>) -> Result<()> {
         let mut attributes = self.options.to_raw();
         let mut first = 0;
@@ -285,8 +292,9 @@ impl Lines {
         let mut failed = usize::MAX;
         let failed_index = &raw mut failed;
         let result = operation.stream().context().entered(|driver| {
-            // SAFETY: the arrays have `count` entries, both operands of each copy have its size and are live on this stream,
-            // which has waited for conflicting accesses, and `failed_index` is a valid pointer.
+            // SAFETY: the arrays have `count` entries, both operands of each copy have its size and
+            // are live on this stream, which has waited for conflicting accesses, and
+            // `failed_index` is a valid pointer.
             unsafe {
                 call!(
                     driver,

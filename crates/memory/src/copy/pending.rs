@@ -14,9 +14,10 @@ use crate::{DeviceSlice, PinnedBuffer, capture_advice, enqueue, size};
 
 /// An asynchronous copy in progress that owns its host memory.
 ///
-/// [`Pending::wait`] waits and returns the memory, and so does `await` on any executor. Dropping the value blocks the
-/// calling thread until the copy has completed, unless the memory is from a [`PinnedCache`](crate::PinnedCache), which
-/// reuses it after the copy; [`Pending::detach`] never blocks. Forgetting the value leaks the memory, which is sound.
+/// [`Pending::wait`] waits and returns the memory, and so does `await` on any executor. Dropping
+/// the value blocks the calling thread until the copy has completed, unless the memory is from a
+/// [`PinnedCache`](crate::PinnedCache), which reuses it after the copy; [`Pending::detach`] never
+/// blocks. Forgetting the value leaks the memory, which is sound.
 ///
 /// The device memory is not borrowed: later accesses to it wait for the copy on the device.
 #[must_use = "dropping it may block until the copy has completed"]
@@ -31,8 +32,8 @@ pub struct Pending<T> {
     event: PooledEvent,
 }
 
-/// Enqueues a copy of a pinned buffer to device memory of the same length on `stream`. Returns immediately. The
-/// [`Pending`] returns the buffer.
+/// Enqueues a copy of a pinned buffer to device memory of the same length on `stream`. Returns
+/// immediately. The [`Pending`] returns the buffer.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -53,8 +54,8 @@ pub struct Pending<T> {
 ///
 /// # Errors
 ///
-/// Returns the buffer together with the error. An argument error if the lengths differ, or if the stream is being
-/// captured, because a graph would outlive the buffer.
+/// Returns the buffer together with the error. An argument error if the lengths differ, or if the
+/// stream is being captured, because a graph would outlive the buffer.
 #[doc(alias = "cuMemcpyHtoDAsync")]
 #[doc(alias = "cudaMemcpyAsync")]
 pub fn upload<T: NoUninit>(
@@ -70,8 +71,8 @@ pub fn upload<T: NoUninit>(
         .and_then(|()| stream.enqueue_now(OPERATION, capture_advice::UPLOAD));
     Pending::begin(stream, source, operation, |operation| {
         target_operand.tracked.before_write(operation)?;
-        // SAFETY: both operands have this many bytes, the device operand is live on this stream, and the returned value
-        // keeps the host operand until the copy has completed.
+        // SAFETY: both operands have this many bytes, the device operand is live on this stream,
+        // and the returned value keeps the host operand until the copy has completed.
         unsafe { enqueue::to_device(operation, target_operand.address, host_ptr, bytes) }
             .map_err(|error| target_operand.explain(error))?;
         target_operand.tracked.after_partial_write(operation);
@@ -79,8 +80,8 @@ pub fn upload<T: NoUninit>(
     })
 }
 
-/// Enqueues a copy of device memory to a pinned buffer of the same length on `stream`. Returns immediately. The
-/// [`Pending`] returns the buffer.
+/// Enqueues a copy of device memory to a pinned buffer of the same length on `stream`. Returns
+/// immediately. The [`Pending`] returns the buffer.
 ///
 /// CUDA: `cuMemcpyDtoHAsync_v2`, `cuEventRecord`, `cuStreamIsCapturing`.
 ///
@@ -102,8 +103,9 @@ pub fn download<T: AnyBitPattern>(
         .and_then(|()| stream.enqueue_now(OPERATION, capture_advice::READ_LATER));
     Pending::begin(stream, target, operation, |operation| {
         source_operand.tracked.before_read(operation)?;
-        // SAFETY: both operands have this many bytes, the device operand is live on this stream, every bit pattern is a
-        // valid element, and the returned value keeps the host operand until the copy has completed.
+        // SAFETY: both operands have this many bytes, the device operand is live on this stream,
+        // every bit pattern is a valid element, and the returned value keeps the host operand until
+        // the copy has completed.
         unsafe { enqueue::to_host(operation, host_ptr, source_operand.address, bytes) }
             .map_err(|error| source_operand.explain(error))?;
         source_operand.tracked.after_read(operation);
@@ -118,9 +120,9 @@ impl<T> Pending<T> {
     ///
     /// # Errors
     ///
-    /// Returns this value together with the error, because the copy may still be in progress. If the context is lost,
-    /// the copy has ended, and dropping the value frees the memory. An argument error if an earlier `await` has
-    /// already returned the memory.
+    /// Returns this value together with the error, because the copy may still be in progress. If
+    /// the context is lost, the copy has ended, and dropping the value frees the memory. An
+    /// argument error if an earlier `await` has already returned the memory.
     #[expect(
         clippy::result_large_err,
         reason = "the caller gets the copy back, which happens rarely"
@@ -136,8 +138,8 @@ impl<T> Pending<T> {
         }
     }
 
-    /// Drops the value without blocking the calling thread. The background thread of [`Completion`] frees the memory
-    /// once the copy has completed.
+    /// Drops the value without blocking the calling thread. The background thread of [`Completion`]
+    /// frees the memory once the copy has completed.
     ///
     /// Inside an executor, use this or await the value instead of dropping it.
     ///
@@ -193,8 +195,9 @@ impl<T> Pending<T> {
                 event,
                 finished: None,
             }),
-            // The copy is enqueued, so the memory may be returned only after it has ended. A failed wait is retried until the copy has ended
-            // or the context is lost; otherwise the process aborts.
+            // The copy is enqueued, so the memory may be returned only after it has ended. A failed
+            // wait is retried until the copy has ended or the context is lost; otherwise the
+            // process aborts.
             Err(error) => {
                 let _ = crate::wait::until_done(stream);
                 Err(Returned::new(host, error))

@@ -25,11 +25,11 @@ struct Waiter<'env> {
     is_used: Cell<bool>,
 }
 
-/// Runs `operation`, which enqueues copies from and to borrowed slices on `stream`. Waits for all of them before it
-/// returns, even if `operation` panics.
+/// Runs `operation`, which enqueues copies from and to borrowed slices on `stream`. Waits for all
+/// of them before it returns, even if `operation` panics.
 ///
-/// Copies of pinned memory run while `operation` continues; copies of pageable memory may block. The destinations can
-/// be read after the scope:
+/// Copies of pinned memory run while `operation` continues; copies of pageable memory may block.
+/// The destinations can be read after the scope:
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -83,7 +83,8 @@ impl<'scope> CopyScope<'scope, '_> {
     ///
     /// # Errors
     ///
-    /// An argument error if the lengths differ, or if the stream is being captured, because a graph would outlive the scope.
+    /// An argument error if the lengths differ, or if the stream is being captured, because a graph
+    /// would outlive the scope.
     pub fn upload<T: NoUninit>(
         &'scope self,
         source: &'scope [T],
@@ -97,8 +98,8 @@ impl<'scope> CopyScope<'scope, '_> {
             return Ok(());
         }
         end.tracked.before_write(&mut operation)?;
-        // SAFETY: both operands have this many bytes, the device operand is live on this stream, and the host operand
-        // is borrowed until the scope has waited for the copy.
+        // SAFETY: both operands have this many bytes, the device operand is live on this stream,
+        // and the host operand is borrowed until the scope has waited for the copy.
         let result = unsafe {
             enqueue::to_device(&operation, end.address, source.as_ptr().cast(), end.bytes)
         };
@@ -127,8 +128,9 @@ impl<'scope> CopyScope<'scope, '_> {
             return Ok(());
         }
         end.tracked.before_read(&mut operation)?;
-        // SAFETY: both operands have this many bytes, the device operand is live on this stream, every bit pattern is a
-        // valid element, and the host operand is borrowed until the scope has waited for the copy.
+        // SAFETY: both operands have this many bytes, the device operand is live on this stream,
+        // every bit pattern is a valid element, and the host operand is borrowed until the scope
+        // has waited for the copy.
         let result = unsafe {
             enqueue::to_host(
                 &operation,

@@ -20,7 +20,8 @@ impl<T> DeviceBuffer<T> {
     ///
     /// # Errors
     ///
-    /// An argument error if `len` is 0 or too large; `CUDA_ERROR_OUT_OF_MEMORY` with the free and the total memory.
+    /// An argument error if `len` is 0 or too large; `CUDA_ERROR_OUT_OF_MEMORY` with the free and
+    /// the total memory.
     #[doc(alias = "cuMemAlloc")]
     #[doc(alias = "cudaMalloc")]
     #[doc(alias = "cuMemAllocAsync")]
@@ -52,7 +53,8 @@ impl<T> DeviceBuffer<T> {
         Self::allocate_zeroed("DeviceBuffer::zeroed", stream, len, StreamOrdered)
     }
 
-    /// Allocates `len` elements on `stream` and sets each to `value`, as [`DeviceSlice::fill`](crate::DeviceSlice::fill) does.
+    /// Allocates `len` elements on `stream` and sets each to `value`, as
+    /// [`DeviceSlice::fill`](crate::DeviceSlice::fill) does.
     ///
     /// CUDA: `cuMemAllocAsync`, `cuMemsetD8Async` and its variants.
     ///
@@ -69,10 +71,11 @@ impl<T> DeviceBuffer<T> {
     }
 
     /// Allocates a buffer on `stream` and copies `source` to it, as
-    /// [`DeviceSlice::copy_from_slice`](crate::DeviceSlice::copy_from_slice) does: waits until the copy has completed, unless
-    /// it is [small](crate::copy#small-copies).
+    /// [`DeviceSlice::copy_from_slice`](crate::DeviceSlice::copy_from_slice) does: waits until the
+    /// copy has completed, unless it is [small](crate::copy#small-copies).
     ///
-    /// CUDA: `cuMemAllocAsync`, `cuMemcpyHtoDAsync_v2`; `cuStreamSynchronize`, unless the copy is small.
+    /// CUDA: `cuMemAllocAsync`, `cuMemcpyHtoDAsync_v2`; `cuStreamSynchronize`, unless the copy is
+    /// small.
     ///
     /// # Errors
     ///
@@ -86,8 +89,8 @@ impl<T> DeviceBuffer<T> {
         Self::allocate_copied("DeviceBuffer::from_slice", stream, source, StreamOrdered)
     }
 
-    /// Allocates `len` uninitialized elements of any type on `stream`. Call [`DeviceBuffer::assume_init`] once device
-    /// work that initializes them is enqueued.
+    /// Allocates `len` uninitialized elements of any type on `stream`. Call
+    /// [`DeviceBuffer::assume_init`] once device work that initializes them is enqueued.
     ///
     /// CUDA: `cuMemAllocAsync`.
     ///
@@ -181,8 +184,8 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         DeviceBuffer::allocate("DeviceBuffer::maybe_uninit_in", stream, len, resource)
     }
 
-    /// Allocates a buffer with the same contents on the same stream, from a clone of the resource. Returns once the
-    /// copy is enqueued.
+    /// Allocates a buffer with the same contents on the same stream, from a clone of the resource.
+    /// Returns once the copy is enqueued.
     ///
     /// CUDA: `cuMemAllocAsync`, `cuMemcpyDtoDAsync_v2`.
     ///
@@ -292,7 +295,8 @@ fn allocate_captured<R: Resource>(
     let pointer = resource
         .allocate(stream, bytes, alignment)
         .map_err(|error| explain(error, stream, bytes).during(operation))?;
-    // SAFETY: the memory was just allocated in the capture, and its buffer deregisters it before freeing it.
+    // SAFETY: the memory was just allocated in the capture, and its buffer deregisters it before
+    // freeing it.
     unsafe { captured.add_allocation(pointer.as_raw()) };
     Ok(pointer)
 }

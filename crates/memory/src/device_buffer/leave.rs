@@ -19,8 +19,8 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         let bytes = self.byte_len();
         if let Some(resource) = self.resource.detached() {
             let end = move |accesses| {
-                // SAFETY: the memory came from this resource or one that shares its state, and the closure runs once, when the address is
-                // no longer used.
+                // SAFETY: the memory came from this resource or one that shares its state, and the
+                // closure runs once, when the address is no longer used.
                 let freed = unsafe {
                     end(
                         &resource,
@@ -40,7 +40,8 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         } else {
             let accesses = self.parts.origin.exclusive();
             accesses.revoke()?;
-            // SAFETY: the memory came from this resource, no graph can use it any more, and it is not used after this call.
+            // SAFETY: the memory came from this resource, no graph can use it any more, and it is
+            // not used after this call.
             unsafe {
                 end(
                     &self.resource,
@@ -56,7 +57,8 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         Ok(())
     }
 
-    /// Frees memory allocated in a capture: with a node if the capture is still active, otherwise when its graph ends.
+    /// Frees memory allocated in a capture: with a node if the capture is still active, otherwise
+    /// when its graph ends.
     fn leave_to_scope(&mut self) -> Result<()> {
         let stream = self.stream().clone();
         let pointer = self.parts.pointer.cast();
@@ -68,18 +70,21 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
             .exclusive()
             .before_write(&mut release)
             .is_ok();
-        // SAFETY: the memory is freed below, on a stream that is ordered after the captured work that uses it, or registered again.
+        // SAFETY: the memory is freed below, on a stream that is ordered after the captured work
+        // that uses it, or registered again.
         let is_ours = is_ordered && unsafe { release.remove_allocation(pointer.as_raw()) };
         if is_ours {
-            // SAFETY: the memory came from this resource, the captured work that uses it precedes the free, and it is not used after this
-            // call.
+            // SAFETY: the memory came from this resource, the captured work that uses it precedes
+            // the free, and it is not used after this call.
             let freed = unsafe {
                 self.resource
                     .deallocate(&stream, pointer, bytes, Self::ALIGNMENT)
             };
             if freed.is_err() {
-                // The end of the capture frees the memory, or returns the error. A capture that was invalidated leaves no memory.
-                // SAFETY: the captured work allocated the memory, and nothing else frees it from now on.
+                // The end of the capture frees the memory, or returns the error. A capture that was
+                // invalidated leaves no memory.
+                // SAFETY: the captured work allocated the memory, and nothing else frees it from
+                // now on.
                 unsafe { release.add_allocation(pointer.as_raw()) };
             }
         }
@@ -92,8 +97,8 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
 ///
 /// # Safety
 ///
-/// The memory came from the resource, or one that shares its state, with this size and alignment, and no new access
-/// starts.
+/// The memory came from the resource, or one that shares its state, with this size and alignment,
+/// and no new access starts.
 unsafe fn end<R: Resource + ?Sized>(
     resource: &R,
     stream: &Stream,

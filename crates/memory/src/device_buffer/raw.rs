@@ -14,14 +14,15 @@ use crate::tracked::{Accessibility, Tracked};
 impl<T, R: Resource> DeviceBuffer<T, R> {
     /// Decomposes the buffer into its address, which the caller must free, and its resource.
     ///
-    /// The buffer's stream waits for accesses on other streams. Afterwards the memory may be used in the order of that
-    /// stream.
+    /// The buffer's stream waits for accesses on other streams. Afterwards the memory may be used
+    /// in the order of that stream.
     ///
     /// CUDA: `cuEventRecord`, `cuStreamWaitEvent`, if other streams accessed the memory.
     ///
     /// # Errors
     ///
-    /// Returns the buffer together with the error if its stream cannot wait; an argument error if a graph uses the memory.
+    /// Returns the buffer together with the error if its stream cannot wait; an argument error if a
+    /// graph uses the memory.
     #[expect(
         clippy::result_large_err,
         reason = "the error gives back what it is about, and is rare"
@@ -47,14 +48,16 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     ///
     /// # Safety
     ///
-    /// - `pointer` was returned by [`Resource::allocate`] of this resource, or of one that shares its state, on a stream of the same
-    ///   context, with `len * size_of::<T>()` bytes and an alignment of 256 or that of `T`, whichever is larger.
+    /// - `pointer` was returned by [`Resource::allocate`] of this resource, or of one that shares
+    ///   its state, on a stream of the same context, with `len * size_of::<T>()` bytes and an
+    ///   alignment of 256 or that of `T`, whichever is larger.
     /// - Work enqueued on `stream` afterwards may access the memory, and no other work does.
     /// - The memory contains valid values of `T` in the order of `stream`.
     ///
     /// # Errors
     ///
-    /// An argument error if `len` is 0 or too large, or if the pointer is null. On error, the caller keeps the memory.
+    /// An argument error if `len` is 0 or too large, or if the pointer is null. On error, the
+    /// caller keeps the memory.
     pub unsafe fn from_raw(
         stream: &Stream,
         pointer: DevicePointer<T>,

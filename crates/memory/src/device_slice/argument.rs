@@ -9,9 +9,9 @@ use super::{DeviceSlice, DeviceView, DeviceViewMut};
 /// Implements kernel arguments for `&B` and `&mut B`, where the buffer has [`Parts`](super::Parts).
 macro_rules! buffer_argument {
     ([$($generics:tt)*] $buffer:ty, $($parts:ident).+) => {
-        // SAFETY: `bind` makes the stream wait for the last write, and the buffer cannot be written while it is borrowed. Later
-        // writers wait for this access, which `launched` records. The address is that of live memory, because freeing waits
-        // too.
+        // SAFETY: `bind` makes the stream wait for the last write, and the buffer cannot be written
+        // while it is borrowed. Later writers wait for this access, which `launched` records. The
+        // address is that of live memory, because freeing waits too.
         unsafe impl<$($generics)*> curium_driver::Argument<&[T]> for &$buffer {
             #[inline]
             unsafe fn bind(
@@ -27,8 +27,9 @@ macro_rules! buffer_argument {
             }
         }
 
-        // SAFETY: `bind` makes the stream wait for every access, the buffer is borrowed exclusively, and later accesses wait
-        // for this one, which `launched` records. The address is that of live memory, because freeing waits too.
+        // SAFETY: `bind` makes the stream wait for every access, the buffer is borrowed
+        // exclusively, and later accesses wait for this one, which `launched` records. The address
+        // is that of live memory, because freeing waits too.
         unsafe impl<$($generics)*> curium_driver::Argument<&mut [T]> for &mut $buffer {
             #[inline]
             unsafe fn bind(
@@ -47,9 +48,9 @@ macro_rules! buffer_argument {
 }
 pub(crate) use buffer_argument;
 
-// SAFETY: `bind` makes the stream wait for the last writes, and the elements cannot be written while they are borrowed.
-// Later writers wait for this access, which `launched` records. The address is that of live memory, because freeing
-// waits too.
+// SAFETY: `bind` makes the stream wait for the last writes, and the elements cannot be written
+// while they are borrowed. Later writers wait for this access, which `launched` records. The
+// address is that of live memory, because freeing waits too.
 unsafe impl<T> Argument<&[T]> for &DeviceSlice<T> {
     #[inline]
     unsafe fn bind(&mut self, operation: &mut Operation<'_>) -> Result<CUdeviceptr> {
@@ -64,9 +65,9 @@ unsafe impl<T> Argument<&[T]> for &DeviceSlice<T> {
     }
 }
 
-// SAFETY: `bind` makes the stream wait for every access, the elements are borrowed exclusively, and later accesses wait
-// for this one, which `launched` records in addition to accesses to other parts. The address is that of live memory,
-// because freeing waits too.
+// SAFETY: `bind` makes the stream wait for every access, the elements are borrowed exclusively, and
+// later accesses wait for this one, which `launched` records in addition to accesses to other
+// parts. The address is that of live memory, because freeing waits too.
 unsafe impl<T> Argument<&mut [T]> for &mut DeviceSlice<T> {
     #[inline]
     unsafe fn bind(&mut self, operation: &mut Operation<'_>) -> Result<CUdeviceptr> {
@@ -90,15 +91,16 @@ macro_rules! view_arguments {
                 #[inline]
                 unsafe fn bind(&mut self, operation: &mut Operation<'_>) -> Result<CUdeviceptr> {
                     let $this = self;
-                    // SAFETY: if a kernel is enqueued with the value, the caller calls `launched` before any other use.
+                    // SAFETY: if a kernel is enqueued with the value, the caller calls `launched`
+                    // before any other use.
                     unsafe { Argument::<$parameter>::bind(&mut $slice, operation) }
                 }
 
                 #[inline]
                 unsafe fn launched(&mut self, operation: &mut Operation<'_>) {
                     let $this = self;
-                    // SAFETY: the caller guarantees that `bind` succeeded with this operation, and that nothing used the argument
-                    // since.
+                    // SAFETY: the caller guarantees that `bind` succeeded with this operation, and
+                    // that nothing used the argument since.
                     unsafe { Argument::<$parameter>::launched(&mut $slice, operation) };
                 }
             }

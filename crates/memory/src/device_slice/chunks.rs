@@ -4,14 +4,16 @@ use std::iter::FusedIterator;
 
 use super::{DeviceView, DeviceViewMut};
 
-/// An iterator over chunks of a slice. Returned by [`DeviceSlice::chunks`](super::DeviceSlice::chunks).
+/// An iterator over chunks of a slice. Returned by
+/// [`DeviceSlice::chunks`](super::DeviceSlice::chunks).
 #[derive(Debug)]
 pub struct DeviceChunks<'a, T> {
     remaining: DeviceView<'a, T>,
     len: usize,
 }
 
-/// An iterator over mutable chunks of a slice. Returned by [`DeviceSlice::chunks_mut`](super::DeviceSlice::chunks_mut).
+/// An iterator over mutable chunks of a slice. Returned by
+/// [`DeviceSlice::chunks_mut`](super::DeviceSlice::chunks_mut).
 #[derive(Debug)]
 pub struct DeviceChunksMut<'a, T> {
     remaining: Option<DeviceViewMut<'a, T>>,

@@ -10,19 +10,21 @@ use crate::transfer::{CopyOptions, device, host};
 use crate::{fill, size};
 
 impl<T> DeviceSlice<T> {
-    /// Copies `source`, which must have the same length, to the device. `source` may be changed as soon as the function
-    /// returns.
+    /// Copies `source`, which must have the same length, to the device. `source` may be changed as
+    /// soon as the function returns.
     ///
-    /// Waits until the copy has completed, unless it is [small](crate::copy#small-copies): then it returns once the copy is
-    /// enqueued, and errors of the device are reported later.
+    /// Waits until the copy has completed, unless it is [small](crate::copy#small-copies): then it
+    /// returns once the copy is enqueued, and errors of the device are reported later.
     ///
     /// In a capture, the graph keeps a copy of `source` and uploads it at each launch.
     ///
-    /// CUDA: `cuMemcpyHtoDAsync_v2`; `cuStreamSynchronize`, unless the copy is small; `cuEventRecord`, once for several small copies.
+    /// CUDA: `cuMemcpyHtoDAsync_v2`; `cuStreamSynchronize`, unless the copy is small;
+    /// `cuEventRecord`, once for several small copies.
     ///
     /// # Errors
     ///
-    /// An argument error if the lengths differ; an error of earlier asynchronous work in the context.
+    /// An argument error if the lengths differ; an error of earlier asynchronous work in the
+    /// context.
     #[doc(alias = "cuMemcpyHtoD")]
     #[doc(alias = "cudaMemcpy")]
     pub fn copy_from_slice(&mut self, source: &[T]) -> Result<()>
@@ -35,14 +37,15 @@ impl<T> DeviceSlice<T> {
         host::upload(operation, origin.stream, self.operand(), source)
     }
 
-    /// Copies the elements to `target`, which must have the same length. Waits until the copy has completed.
+    /// Copies the elements to `target`, which must have the same length. Waits until the copy has
+    /// completed.
     ///
     /// CUDA: `cuMemcpyDtoHAsync_v2`, `cuStreamSynchronize`.
     ///
     /// # Errors
     ///
-    /// An argument error if the lengths differ, or if the stream is being captured; an error of earlier asynchronous work in the
-    /// context.
+    /// An argument error if the lengths differ, or if the stream is being captured; an error of
+    /// earlier asynchronous work in the context.
     #[doc(alias = "cuMemcpyDtoH")]
     #[doc(alias = "cudaMemcpy")]
     pub fn copy_to_slice(&self, target: &mut [T]) -> Result<()>
@@ -61,7 +64,8 @@ impl<T> DeviceSlice<T> {
     ///
     /// # Errors
     ///
-    /// An argument error if the stream is being captured; an error of earlier asynchronous work in the context.
+    /// An argument error if the stream is being captured; an error of earlier asynchronous work in
+    /// the context.
     pub fn to_vec(&self) -> Result<Vec<T>>
     where
         T: AnyBitPattern,
@@ -77,15 +81,15 @@ impl<T> DeviceSlice<T> {
         Ok(target)
     }
 
-    /// Copies the element at `index` to the host. Waits until the copy has completed. Copying many elements at once is much
-    /// faster.
+    /// Copies the element at `index` to the host. Waits until the copy has completed. Copying many
+    /// elements at once is much faster.
     ///
     /// CUDA: `cuMemcpyDtoHAsync_v2`, `cuStreamSynchronize`.
     ///
     /// # Errors
     ///
-    /// An argument error if `index` is out of bounds, or if the stream is being captured; an error of earlier asynchronous work
-    /// in the context.
+    /// An argument error if `index` is out of bounds, or if the stream is being captured; an error
+    /// of earlier asynchronous work in the context.
     pub fn get(&self, index: usize) -> Result<T>
     where
         T: AnyBitPattern,
@@ -99,8 +103,8 @@ impl<T> DeviceSlice<T> {
         Ok(value)
     }
 
-    /// Copies `value` to the element at `index`, like [`DeviceSlice::copy_from_slice`]. Copying many elements at once is much
-    /// faster.
+    /// Copies `value` to the element at `index`, like [`DeviceSlice::copy_from_slice`]. Copying
+    /// many elements at once is much faster.
     ///
     /// In a capture, each launch of the graph sets the element.
     ///
@@ -119,9 +123,11 @@ impl<T> DeviceSlice<T> {
         host::upload(operation, origin.stream, element, &[value])
     }
 
-    /// Copies `source`, which must have the same length and may be on another device. Returns once the copy is enqueued.
+    /// Copies `source`, which must have the same length and may be on another device. Returns once
+    /// the copy is enqueued.
     ///
-    /// A copy between devices is direct if they have peer access, and staged through the host otherwise.
+    /// A copy between devices is direct if they have peer access, and staged through the host
+    /// otherwise.
     ///
     /// CUDA: `cuMemcpyDtoDAsync_v2`, `cuMemcpyPeerAsync`.
     ///
@@ -147,7 +153,8 @@ impl<T> DeviceSlice<T> {
 
     /// Copies like [`DeviceSlice::copy_from_device`], with hints for drivers that support them.
     ///
-    /// CUDA: `cuMemcpyWithAttributesAsync` (since 13.2) or `cuMemcpyBatchAsync_v2` (since 13.0); an older driver ignores the options.
+    /// CUDA: `cuMemcpyWithAttributesAsync` (since 13.2) or `cuMemcpyBatchAsync_v2` (since 13.0); an
+    /// older driver ignores the options.
     ///
     /// # Errors
     ///
@@ -170,10 +177,11 @@ impl<T> DeviceSlice<T> {
 
     /// Sets every element to `value`. Returns once the fill is enqueued.
     ///
-    /// A value whose bytes repeat with a period of 1, 2 or 4 takes one driver call. Any other value takes one call per
-    /// word of up to 4 bytes, and is slower than a kernel.
+    /// A value whose bytes repeat with a period of 1, 2 or 4 takes one driver call. Any other value
+    /// takes one call per word of up to 4 bytes, and is slower than a kernel.
     ///
-    /// CUDA: `cuMemsetD8Async`, `cuMemsetD16Async`, `cuMemsetD32Async`, `cuMemsetD2D8Async`, `cuMemsetD2D16Async`, `cuMemsetD2D32Async`.
+    /// CUDA: `cuMemsetD8Async`, `cuMemsetD16Async`, `cuMemsetD32Async`, `cuMemsetD2D8Async`,
+    /// `cuMemsetD2D16Async`, `cuMemsetD2D32Async`.
     ///
     /// # Errors
     ///

@@ -3,7 +3,8 @@
 /// Declares the operations of slices, and the macro that names them for a type.
 macro_rules! slice_operations {
     ($($operation:ident)*) => {
-        /// The names of the operations on a type that is or dereferences to a slice, such as `DeviceBuffer::fill`.
+        /// The names of the operations on a type that is or dereferences to a slice, such as
+        /// `DeviceBuffer::fill`.
         pub(crate) struct Names {
             $(pub(crate) $operation: &'static str,)*
         }

@@ -1,6 +1,7 @@
 //! The slices of buffers.
 
-/// Implements the dereferencing of a buffer to its slice. The buffer has a field `parts`; its name is that in errors.
+/// Implements the dereferencing of a buffer to its slice. The buffer has a field `parts`; its name
+/// is that in errors.
 macro_rules! slice_owner {
     ([$($generics:tt)*] $buffer:ty, $name:literal, $($parts:ident).+) => {
         const _: () = {
@@ -35,7 +36,8 @@ macro_rules! slice_owner {
                 self
             }
 
-            /// Returns all elements as a mutable slice, to which a mutable reference to the buffer also coerces.
+            /// Returns all elements as a mutable slice, to which a mutable reference to the buffer
+            /// also coerces.
             #[must_use]
             #[inline]
             pub fn as_slice_mut(&mut self) -> &mut $crate::DeviceSlice<T> {

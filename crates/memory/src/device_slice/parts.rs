@@ -1,8 +1,8 @@
 //! The representation of slices: an address, a length, and the origin of the memory.
 //!
-//! A buffer embeds [`Parts`] with its [`Tracked`] inline. A view embeds [`Parts`] that point to the [`Tracked`] of the buffer
-//! that it borrows. A reference to either converts to a reference to [`DeviceSlice`](super::DeviceSlice), which is `Parts`
-//! whose origin is a trait object.
+//! A buffer embeds [`Parts`] with its [`Tracked`] inline. A view embeds [`Parts`] that point to the
+//! [`Tracked`] of the buffer that it borrows. A reference to either converts to a reference to
+//! [`DeviceSlice`](super::DeviceSlice), which is `Parts` whose origin is a trait object.
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -14,7 +14,8 @@ use curium_driver::{DevicePointer, Result, Stream};
 use super::names::Names;
 use crate::tracked::Tracked;
 
-/// Elements in device-accessible memory, and the origin of the memory: [`Tracked`] in a buffer, [`Borrowed`] in a view.
+/// Elements in device-accessible memory, and the origin of the memory: [`Tracked`] in a buffer,
+/// [`Borrowed`] in a view.
 #[repr(C)]
 pub(crate) struct Parts<T, K: ?Sized = Tracked> {
     pub(crate) pointer: DevicePointer<T>,
@@ -54,10 +55,11 @@ pub(crate) struct Owned<O> {
     _owner: PhantomData<fn() -> O>,
 }
 
-/// The origin of a view: the [`Tracked`] of the borrowed memory, and the stream of the view's operations.
+/// The origin of a view: the [`Tracked`] of the borrowed memory, and the stream of the view's
+/// operations.
 ///
-/// Only [`DeviceView`](super::DeviceView) and [`DeviceViewMut`](super::DeviceViewMut) contain it, with the lifetime of the
-/// references that it was made from.
+/// Only [`DeviceView`](super::DeviceView) and [`DeviceViewMut`](super::DeviceViewMut) contain it,
+/// with the lifetime of the references that it was made from.
 #[derive(Clone, Copy)]
 pub(crate) struct Borrowed {
     tracked: NonNull<Tracked>,
@@ -94,7 +96,8 @@ impl<T, K: Copy> Copy for Parts<T, K> {}
 
 /// The accesses of a kernel that receives the memory of a whole buffer.
 impl<T> Parts<T> {
-    /// Makes the operation's stream wait for the accesses that conflict with a read, and returns the address.
+    /// Makes the operation's stream wait for the accesses that conflict with a read, and returns
+    /// the address.
     #[inline]
     pub(crate) fn bind_read(&self, operation: &mut Operation<'_>) -> Result<CUdeviceptr> {
         let address = self.pointer.as_raw();
@@ -102,7 +105,8 @@ impl<T> Parts<T> {
         Ok(address)
     }
 
-    /// Makes the operation's stream wait for the accesses that conflict with a write, and returns the address.
+    /// Makes the operation's stream wait for the accesses that conflict with a write, and returns
+    /// the address.
     #[inline]
     pub(crate) fn bind_write(&mut self, operation: &mut Operation<'_>) -> Result<CUdeviceptr> {
         let address = self.pointer.as_raw();
@@ -110,7 +114,8 @@ impl<T> Parts<T> {
         Ok(address)
     }
 
-    /// Records an enqueued write of the whole buffer: later accesses need to wait for this one only.
+    /// Records an enqueued write of the whole buffer: later accesses need to wait for this one
+    /// only.
     #[inline]
     pub(crate) fn after_whole_write(&mut self, operation: &mut Operation<'_>) {
         self.origin.exclusive().after_write(operation);
@@ -151,9 +156,11 @@ impl Borrowed {
     #[inline]
     pub(crate) unsafe fn get<'a>(self) -> Resolved<'a> {
         Resolved {
-            // SAFETY: the pointer was a reference, whose lifetime has not ended, as the caller guarantees.
+            // SAFETY: the pointer was a reference, whose lifetime has not ended, as the caller
+            // guarantees.
             tracked: unsafe { self.tracked.as_ref() },
-            // SAFETY: the pointer was a reference, whose lifetime has not ended, as the caller guarantees.
+            // SAFETY: the pointer was a reference, whose lifetime has not ended, as the caller
+            // guarantees.
             stream: unsafe { self.stream.as_ref() },
             names: self.names,
         }
@@ -168,14 +175,17 @@ impl Origin for Borrowed {
 
     #[inline]
     fn resolve(&self) -> Resolved<'_> {
-        // SAFETY: a reference to `self` is a reference into a view, which does not outlive the references that it was made from.
+        // SAFETY: a reference to `self` is a reference into a view, which does not outlive the
+        // references that it was made from.
         unsafe { self.get() }
     }
 }
 
-// SAFETY: the pointers stand for shared references to types that are `Sync`, as the next function requires.
+// SAFETY: the pointers stand for shared references to types that are `Sync`, as the next function
+// requires.
 unsafe impl Send for Borrowed {}
-// SAFETY: the pointers stand for shared references to types that are `Sync`, as the next function requires.
+// SAFETY: the pointers stand for shared references to types that are `Sync`, as the next function
+// requires.
 unsafe impl Sync for Borrowed {}
 
 const fn expect_sync<T: Sync>() {}

@@ -10,7 +10,8 @@ impl<T> DeviceSlice<T> {
     ///
     /// # Errors
     ///
-    /// An argument error if the size is not a multiple of the size of `U`, or the address is misaligned for `U`.
+    /// An argument error if the size is not a multiple of the size of `U`, or the address is
+    /// misaligned for `U`.
     pub fn cast<U>(&self) -> Result<DeviceView<'_, U>>
     where
         T: NoUninit,
@@ -26,7 +27,8 @@ impl<T> DeviceSlice<T> {
     ///
     /// # Errors
     ///
-    /// An argument error if the size is not a multiple of the size of `U`, or the address is misaligned for `U`.
+    /// An argument error if the size is not a multiple of the size of `U`, or the address is
+    /// misaligned for `U`.
     pub fn cast_mut<U>(&mut self) -> Result<DeviceViewMut<'_, U>>
     where
         T: NoUninit + AnyBitPattern,

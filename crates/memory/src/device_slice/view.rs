@@ -12,8 +12,9 @@ use super::parts::{Borrowed, Parts, Resolved};
 use crate::operand::Operand;
 use crate::tracked::Tracked;
 
-/// A shared view of elements in device-accessible memory, which dereferences to [`DeviceSlice`]. Views of a part are returned
-/// by [`DeviceSlice::slice`] and similar methods, views with another stream by [`DeviceSlice::on`].
+/// A shared view of elements in device-accessible memory, which dereferences to [`DeviceSlice`].
+/// Views of a part are returned by [`DeviceSlice::slice`] and similar methods, views with another
+/// stream by [`DeviceSlice::on`].
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -32,8 +33,8 @@ pub struct DeviceView<'a, T> {
     _memory: PhantomData<&'a [T]>,
 }
 
-/// A mutable view of elements in device-accessible memory, which dereferences to [`DeviceSlice`]. Returned by
-/// [`DeviceSlice::slice_mut`], [`DeviceSlice::on_mut`] and similar methods.
+/// A mutable view of elements in device-accessible memory, which dereferences to [`DeviceSlice`].
+/// Returned by [`DeviceSlice::slice_mut`], [`DeviceSlice::on_mut`] and similar methods.
 pub struct DeviceViewMut<'a, T> {
     parts: Parts<T, Borrowed>,
     _memory: PhantomData<&'a mut [T]>,
@@ -91,13 +92,15 @@ impl<'a, T> DeviceView<'a, T> {
 }
 
 impl<'a, T> DeviceViewMut<'a, T> {
-    /// Creates a view of `len` elements at `pointer`, in memory of `tracked` that is borrowed exclusively for `'a`.
+    /// Creates a view of `len` elements at `pointer`, in memory of `tracked` that is borrowed
+    /// exclusively for `'a`.
     #[inline]
     pub(crate) fn new(pointer: DevicePointer<T>, len: usize, tracked: &'a Tracked) -> Self {
         Self::with_origin(pointer, len, part_of(tracked))
     }
 
-    /// Creates a view of `len` elements at `pointer`, in memory of `origin` that is borrowed exclusively for `'a`.
+    /// Creates a view of `len` elements at `pointer`, in memory of `origin` that is borrowed
+    /// exclusively for `'a`.
     #[inline]
     pub(super) fn with_origin(pointer: DevicePointer<T>, len: usize, origin: Resolved<'a>) -> Self {
         Self {

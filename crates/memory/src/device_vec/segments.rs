@@ -55,8 +55,8 @@ impl Segments {
         self.mapped
     }
 
-    /// Maps memory for at least `bytes` bytes, within the reserved range. Grows by half if there is enough memory, to
-    /// limit the number of mappings.
+    /// Maps memory for at least `bytes` bytes, within the reserved range. Grows by half if there is
+    /// enough memory, to limit the number of mappings.
     pub(super) fn grow_to(&mut self, device: &Device, bytes: usize) -> Result<()> {
         let Some(missing) = bytes
             .checked_sub(self.mapped)
@@ -109,7 +109,8 @@ impl Segments {
             .is_some_and(|last| self.mapped - last.byte_len() >= bytes)
     }
 
-    /// Unmaps the mappings beyond the first `bytes` bytes, starting at the end. They must not be in use.
+    /// Unmaps the mappings beyond the first `bytes` bytes, starting at the end. They must not be in
+    /// use.
     pub(super) fn shrink_to(&mut self, bytes: usize) -> Result<()> {
         while self.can_shrink_to(bytes) {
             let Some(last) = self.mappings.pop() else {

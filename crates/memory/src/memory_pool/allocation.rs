@@ -11,8 +11,8 @@ use crate::capture_advice::ALLOCATE;
 use crate::resource::{free_in_order, refused};
 use crate::size::{DRIVER_ALIGNMENT, Request};
 
-// SAFETY: the driver upholds the contract for stream-ordered memory, which lives until it is freed, even if the pool is
-// destroyed first.
+// SAFETY: the driver upholds the contract for stream-ordered memory, which lives until it is freed,
+// even if the pool is destroyed first.
 unsafe impl Resource for MemoryPool {
     #[inline]
     fn allocate(
@@ -43,7 +43,8 @@ unsafe impl Resource for MemoryPool {
         _bytes: usize,
         _alignment: usize,
     ) -> Result<()> {
-        // SAFETY: the memory came from a pool, and the caller guarantees that only earlier work on `stream` uses it.
+        // SAFETY: the memory came from a pool, and the caller guarantees that only earlier work on
+        // `stream` uses it.
         unsafe { free_in_order(stream, pointer) }
     }
 

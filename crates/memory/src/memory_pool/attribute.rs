@@ -12,8 +12,8 @@ use super::{MemoryPool, PoolKind};
 use crate::MemoryLocation;
 
 impl MemoryPool {
-    /// Returns the release threshold in bytes: the amount of memory that the pool keeps when a stream, event or context
-    /// is synchronized.
+    /// Returns the release threshold in bytes: the amount of memory that the pool keeps when a
+    /// stream, event or context is synchronized.
     ///
     /// CUDA: `cuMemPoolGetAttribute`.
     ///
@@ -25,7 +25,8 @@ impl MemoryPool {
         self.get(CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
     }
 
-    /// Sets the release threshold in bytes. With 0, the driver's default, every synchronization releases all unused memory.
+    /// Sets the release threshold in bytes. With 0, the driver's default, every synchronization
+    /// releases all unused memory.
     ///
     /// CUDA: `cuMemPoolSetAttribute`.
     ///
@@ -39,7 +40,8 @@ impl MemoryPool {
         )
     }
 
-    /// Returns `true` if memory freed on one stream can be reused on another stream that has waited for the free.
+    /// Returns `true` if memory freed on one stream can be reused on another stream that has waited
+    /// for the free.
     ///
     /// CUDA: `cuMemPoolGetAttribute`.
     ///
@@ -51,8 +53,8 @@ impl MemoryPool {
         self.get_flag(CUmemPool_attribute::CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES)
     }
 
-    /// Enables or disables the reuse of memory freed on one stream by another stream that has waited for the free.
-    /// Enabled by default.
+    /// Enables or disables the reuse of memory freed on one stream by another stream that has
+    /// waited for the free. Enabled by default.
     ///
     /// CUDA: `cuMemPoolSetAttribute`.
     ///
@@ -78,7 +80,8 @@ impl MemoryPool {
         self.get_flag(CUmemPool_attribute::CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC)
     }
 
-    /// Enables or disables the reuse, on any stream, of memory whose free has completed. Enabled by default.
+    /// Enables or disables the reuse, on any stream, of memory whose free has completed. Enabled by
+    /// default.
     ///
     /// CUDA: `cuMemPoolSetAttribute`.
     ///
@@ -92,7 +95,8 @@ impl MemoryPool {
         )
     }
 
-    /// Returns `true` if an allocation may make its stream wait for a free on another stream to reuse the memory.
+    /// Returns `true` if an allocation may make its stream wait for a free on another stream to
+    /// reuse the memory.
     ///
     /// CUDA: `cuMemPoolGetAttribute`.
     ///
@@ -104,8 +108,8 @@ impl MemoryPool {
         self.get_flag(CUmemPool_attribute::CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES)
     }
 
-    /// Enables or disables allocations that make their stream wait for a free on another stream, to reuse the memory.
-    /// Enabled by default.
+    /// Enables or disables allocations that make their stream wait for a free on another stream, to
+    /// reuse the memory. Enabled by default.
     ///
     /// CUDA: `cuMemPoolSetAttribute`.
     ///
@@ -204,7 +208,8 @@ impl MemoryPool {
         let mut value = T::default();
         let output = (&raw mut value).cast::<c_void>();
         with_relaxed_capture_mode(self.driver(), || {
-            // SAFETY: the pool is live, and `value` has the size of the attribute, whose type the caller chooses.
+            // SAFETY: the pool is live, and `value` has the size of the attribute, whose type the
+            // caller chooses.
             unsafe {
                 call!(
                     self.driver(),
@@ -223,7 +228,8 @@ impl MemoryPool {
         mut value: T,
     ) -> Result<()> {
         let output = (&raw mut value).cast::<c_void>();
-        // SAFETY: the pool is live, and `value` has the type of the attribute, which the caller chooses.
+        // SAFETY: the pool is live, and `value` has the type of the attribute, which the caller
+        // chooses.
         let result = unsafe {
             call!(
                 self.driver(),

@@ -18,11 +18,11 @@ pub struct PoolOptions {
     pub location: Option<MemoryLocation>,
     /// The kind of memory.
     pub kind: PoolKind,
-    /// The maximum size in bytes. `None` selects the size of the device's memory, or the system default for other
-    /// locations.
+    /// The maximum size in bytes. `None` selects the size of the device's memory, or the system
+    /// default for other locations.
     pub max_bytes: Option<usize>,
-    /// The release threshold in bytes: the amount of memory that the pool keeps when a stream, event or context is
-    /// synchronized.
+    /// The release threshold in bytes: the amount of memory that the pool keeps when a stream,
+    /// event or context is synchronized.
     pub release_threshold: u64,
     /// The handle types for sharing with other processes.
     pub handle_types: MemoryHandleTypes,
@@ -53,11 +53,12 @@ bitflags! {
 }
 
 impl PoolOptions {
-    /// Creates options for a pool at `location` that never releases memory, with the device's memory as its maximum
-    /// size.
+    /// Creates options for a pool at `location` that never releases memory, with the device's
+    /// memory as its maximum size.
     ///
-    /// The driver's defaults differ: without a maximum size, a pool reserves more addresses than there is memory, and a
-    /// release threshold of 0 makes the first allocation after each synchronization slow.
+    /// The driver's defaults differ: without a maximum size, a pool reserves more addresses than
+    /// there is memory, and a release threshold of 0 makes the first allocation after each
+    /// synchronization slow.
     #[must_use]
     pub fn new(location: impl Into<MemoryLocation>) -> Self {
         Self {
@@ -70,7 +71,8 @@ impl PoolOptions {
         }
     }
 
-    /// Creates options for a pool of managed memory with an optional preferred location. Requires a driver for CUDA 13.0.
+    /// Creates options for a pool of managed memory with an optional preferred location. Requires a
+    /// driver for CUDA 13.0.
     #[must_use]
     pub fn managed(location: Option<MemoryLocation>) -> Self {
         Self {

@@ -18,8 +18,8 @@ use super::MemoryPool;
 use crate::virtual_memory::FabricHandle;
 
 curium_driver::shared_handle! {
-    /// A handle of memory in an exported pool, for processes that have imported the pool. It is an array of bytes, which can be sent over
-    /// any channel.
+    /// A handle of memory in an exported pool, for processes that have imported the pool. It is an
+    /// array of bytes, which can be sent over any channel.
     pub struct PoolPointerHandle of CUmemPoolPtrExportData;
 }
 
@@ -30,13 +30,15 @@ pub struct PoolMemory {
 }
 
 impl MemoryPool {
-    /// Exports the pool as a file descriptor, which another process can [import](MemoryPool::import_fd) after receiving it over a socket.
+    /// Exports the pool as a file descriptor, which another process can
+    /// [import](MemoryPool::import_fd) after receiving it over a socket.
     ///
     /// CUDA: `cuMemPoolExportToShareableHandle`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` if the pool lacks [`MemoryHandleTypes::POSIX_FILE_DESCRIPTOR`](curium_driver::MemoryHandleTypes).
+    /// `CUDA_ERROR_INVALID_VALUE` if the pool lacks
+    /// [`MemoryHandleTypes::POSIX_FILE_DESCRIPTOR`](curium_driver::MemoryHandleTypes).
     #[cfg(unix)]
     #[doc(alias = "cuMemPoolExportToShareableHandle")]
     #[doc(alias = "cudaMemPoolExportToShareableHandle")]
@@ -44,7 +46,8 @@ impl MemoryPool {
         let mut descriptor = -1;
         let kind = CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
         let output = (&raw mut descriptor).cast::<c_void>();
-        // SAFETY: for this handle type the driver writes an `int`, for which `descriptor` has room; the pool is live.
+        // SAFETY: for this handle type the driver writes an `int`, for which `descriptor` has room;
+        // the pool is live.
         unsafe {
             call!(
                 self.driver(),
@@ -55,8 +58,9 @@ impl MemoryPool {
         Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
     }
 
-    /// Imports a pool that another process exported as this descriptor. The caller keeps the descriptor. An imported
-    /// pool cannot allocate, but [opens](MemoryPool::import_pointer) memory that the other process allocated.
+    /// Imports a pool that another process exported as this descriptor. The caller keeps the
+    /// descriptor. An imported pool cannot allocate, but [opens](MemoryPool::import_pointer) memory
+    /// that the other process allocated.
     ///
     /// CUDA: `cuMemPoolImportFromShareableHandle`.
     ///
@@ -83,7 +87,8 @@ impl MemoryPool {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` if the pool lacks [`MemoryHandleTypes::WIN32`](curium_driver::MemoryHandleTypes).
+    /// `CUDA_ERROR_INVALID_VALUE` if the pool lacks
+    /// [`MemoryHandleTypes::WIN32`](curium_driver::MemoryHandleTypes).
     #[cfg(windows)]
     #[doc(alias = "cuMemPoolExportToShareableHandle")]
     #[doc(alias = "cudaMemPoolExportToShareableHandle")]
@@ -91,7 +96,8 @@ impl MemoryPool {
         let mut handle = std::ptr::null_mut::<c_void>();
         let kind = CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_WIN32;
         let output = (&raw mut handle).cast::<c_void>();
-        // SAFETY: for this handle type the driver writes a `HANDLE`, which fits into `handle`; the pool is live.
+        // SAFETY: for this handle type the driver writes a `HANDLE`, which fits into `handle`; the
+        // pool is live.
         unsafe {
             call!(
                 self.driver(),
@@ -102,8 +108,9 @@ impl MemoryPool {
         Ok(unsafe { OwnedHandle::from_raw_handle(handle) })
     }
 
-    /// Imports a pool that another process exported as this handle. The caller keeps the handle. The imported pool cannot allocate, but
-    /// memory that the other process allocated can be [opened](MemoryPool::import_pointer).
+    /// Imports a pool that another process exported as this handle. The caller keeps the handle.
+    /// The imported pool cannot allocate, but memory that the other process allocated can be
+    /// [opened](MemoryPool::import_pointer).
     ///
     /// CUDA: `cuMemPoolImportFromShareableHandle`.
     ///
@@ -128,12 +135,14 @@ impl MemoryPool {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` if the pool lacks [`MemoryHandleTypes::FABRIC`](curium_driver::MemoryHandleTypes).
+    /// `CUDA_ERROR_INVALID_VALUE` if the pool lacks
+    /// [`MemoryHandleTypes::FABRIC`](curium_driver::MemoryHandleTypes).
     pub fn export_fabric(&self) -> Result<FabricHandle> {
         let mut handle = CUmemFabricHandle::default();
         let output = (&raw mut handle).cast();
         let kind = CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_FABRIC;
-        // SAFETY: for this handle type the driver writes a fabric handle, which fits into `handle`; the pool is live.
+        // SAFETY: for this handle type the driver writes a fabric handle, which fits into `handle`;
+        // the pool is live.
         unsafe {
             call!(
                 self.driver(),
@@ -149,7 +158,8 @@ impl MemoryPool {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` for an invalid handle; `CUDA_ERROR_NOT_SUPPORTED` or `CUDA_ERROR_NOT_PERMITTED` without a fabric.
+    /// `CUDA_ERROR_INVALID_VALUE` for an invalid handle; `CUDA_ERROR_NOT_SUPPORTED` or
+    /// `CUDA_ERROR_NOT_PERMITTED` without a fabric.
     pub fn import_fabric(driver: &Driver, handle: FabricHandle) -> Result<Self> {
         let mut raw = CUmemFabricHandle_st {
             data: handle.to_bytes(),
@@ -161,16 +171,16 @@ impl MemoryPool {
         )
     }
 
-    /// Exports memory of this pool for processes that have imported the pool. `pointer` is the start of an allocation.
-    /// The pool must have been exported before, as [a descriptor](MemoryPool::export_fd) or [a fabric
-    /// handle](MemoryPool::export_fabric).
+    /// Exports memory of this pool for processes that have imported the pool. `pointer` is the
+    /// start of an allocation. The pool must have been exported before, as
+    /// [a descriptor](MemoryPool::export_fd) or [a fabric handle](MemoryPool::export_fabric).
     ///
     /// CUDA: `cuMemPoolExportPointer`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` if `pointer` is not the start of an allocation from an exported pool, or if this is a
-    /// host pool.
+    /// `CUDA_ERROR_INVALID_VALUE` if `pointer` is not the start of an allocation from an exported
+    /// pool, or if this is a host pool.
     #[doc(alias = "cuMemPoolExportPointer")]
     #[doc(alias = "cudaMemPoolExportPointer")]
     pub fn export_pointer<T>(&self, pointer: DevicePointer<T>) -> Result<PoolPointerHandle> {
@@ -220,8 +230,8 @@ impl MemoryPool {
         kind: CUmemAllocationHandleType,
     ) -> Result<Self> {
         let mut raw = std::ptr::null_mut();
-        // SAFETY: `raw` is a valid pointer, and `handle` has the form of this handle type: a descriptor cast to a
-        // pointer, a Win32 handle, or a pointer to a fabric handle.
+        // SAFETY: `raw` is a valid pointer, and `handle` has the form of this handle type: a
+        // descriptor cast to a pointer, a Win32 handle, or a pointer to a fabric handle.
         unsafe {
             call!(driver, cuMemPoolImportFromShareableHandle(&raw mut raw, handle, kind, 0) creates raw)
         }?;
@@ -230,7 +240,8 @@ impl MemoryPool {
 }
 
 impl PoolMemory {
-    /// Returns the address of the first byte in this process. Accesses through the pointer are not tracked.
+    /// Returns the address of the first byte in this process. Accesses through the pointer are not
+    /// tracked.
     #[must_use]
     pub fn as_pointer(&self) -> DevicePointer<u8> {
         DevicePointer::from_raw(self.address)
@@ -248,7 +259,8 @@ impl PoolMemory {
     }
 
     fn free(&mut self) -> Result<()> {
-        // SAFETY: the memory is live, the driver waits for work that uses it, and it is not used after this call.
+        // SAFETY: the memory is live, the driver waits for work that uses it, and it is not used
+        // after this call.
         unsafe { call!(self.pool.driver(), cuMemFree_v2(self.address)) }?;
         self.address = 0;
         Ok(())

@@ -20,8 +20,8 @@ pub struct PoolStatistics {
 }
 
 impl MemoryPool {
-    /// Queries the memory usage. The values are queried one by one, so concurrent operations may affect only some of
-    /// them.
+    /// Queries the memory usage. The values are queried one by one, so concurrent operations may
+    /// affect only some of them.
     ///
     /// CUDA: `cuMemPoolGetAttribute`, four times.
     ///

@@ -9,7 +9,8 @@ use curium_driver::Result;
 use super::{Cached, PinnedBuffer, PinnedFlags, Source};
 use crate::{AnyBitPattern, NoUninit, PinnedCache, Zeroable, size};
 
-/// Elements without padding: memory of a cache is always initialized, so that later buffers may read any of its bytes.
+/// Elements without padding: memory of a cache is always initialized, so that later buffers may
+/// read any of its bytes.
 impl<T: NoUninit> PinnedBuffer<T> {
     /// Allocates `len` elements from a cache and sets every byte to zero.
     ///
@@ -23,7 +24,8 @@ impl<T: NoUninit> PinnedBuffer<T> {
         T: Zeroable,
     {
         let buffer = Self::allocate_in("PinnedBuffer::zeroed_in", len, cache)?;
-        // SAFETY: the memory has room for `len` elements and is not shared yet, and zero bytes are valid elements.
+        // SAFETY: the memory has room for `len` elements and is not shared yet, and zero bytes are
+        // valid elements.
         unsafe { buffer.pointer.write_bytes(0, len) };
         Ok(buffer)
     }
@@ -52,7 +54,8 @@ impl<T: NoUninit> PinnedBuffer<T> {
     /// As for [`PinnedBuffer::zeroed`].
     pub fn filled_in(len: usize, value: T, cache: &PinnedCache) -> Result<Self> {
         let buffer = Self::allocate_in("PinnedBuffer::filled_in", len, cache)?;
-        // SAFETY: the memory has room for `len` elements, is live, and is not shared yet; `MaybeUninit` needs no valid values.
+        // SAFETY: the memory has room for `len` elements, is live, and is not shared yet;
+        // `MaybeUninit` needs no valid values.
         let elements = unsafe {
             std::slice::from_raw_parts_mut(buffer.pointer.as_ptr().cast::<MaybeUninit<T>>(), len)
         };
@@ -69,7 +72,8 @@ impl<T: NoUninit> PinnedBuffer<T> {
     /// As for [`PinnedBuffer::zeroed`].
     pub fn from_slice_in(source: &[T], cache: &PinnedCache) -> Result<Self> {
         let buffer = Self::allocate_in("PinnedBuffer::from_slice_in", source.len(), cache)?;
-        // SAFETY: both sides have this many elements, memory of the cache does not overlap `source`, and `T` is `Copy`.
+        // SAFETY: both sides have this many elements, memory of the cache does not overlap
+        // `source`, and `T` is `Copy`.
         unsafe {
             std::ptr::copy_nonoverlapping(source.as_ptr(), buffer.pointer.as_ptr(), source.len());
         };
@@ -100,7 +104,8 @@ impl<T: NoUninit> PinnedBuffer<T> {
         })
     }
 
-    /// Allocates from the driver what the cache has no room for. Returns unused memory of the cache if the driver has none left.
+    /// Allocates from the driver what the cache has no room for. Returns unused memory of the cache
+    /// if the driver has none left.
     #[cold]
     fn allocate_outside(operation: &'static str, len: usize, cache: &PinnedCache) -> Result<Self> {
         match Self::allocate_uncached(operation, len, cache) {
@@ -128,8 +133,8 @@ impl Cached {
     /// Returns the memory to the cache.
     pub(super) fn free(&self, pointer: NonNull<u8>, bytes: usize) -> Result<()> {
         let user = self.user.as_ref();
-        // SAFETY: the memory came from this cache with this size and alignment. The buffer is being dropped, so the host does not
-        // use it any more, and only a copy on the stream `user` may.
+        // SAFETY: the memory came from this cache with this size and alignment. The buffer is being
+        // dropped, so the host does not use it any more, and only a copy on the stream `user` may.
         unsafe { self.cache.free(user, pointer, bytes, self.alignment) }
     }
 }

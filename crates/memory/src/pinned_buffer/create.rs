@@ -17,7 +17,8 @@ impl<T> PinnedBuffer<T> {
     ///
     /// # Errors
     ///
-    /// An argument error if `len` is 0 or too large, or if the alignment of `T` is larger than a page; `CUDA_ERROR_OUT_OF_MEMORY`.
+    /// An argument error if `len` is 0 or too large, or if the alignment of `T` is larger than a
+    /// page; `CUDA_ERROR_OUT_OF_MEMORY`.
     #[doc(alias = "cuMemHostAlloc")]
     #[doc(alias = "cudaHostAlloc")]
     #[doc(alias = "cudaMallocHost")]
@@ -26,7 +27,8 @@ impl<T> PinnedBuffer<T> {
         T: Zeroable,
     {
         let buffer = Self::allocate("PinnedBuffer::zeroed", context, len, flags)?;
-        // SAFETY: the memory has room for `len` elements and is not shared yet, and zero bytes are valid elements.
+        // SAFETY: the memory has room for `len` elements and is not shared yet, and zero bytes are
+        // valid elements.
         unsafe { buffer.pointer.write_bytes(0, len) };
         Ok(buffer)
     }
@@ -43,7 +45,8 @@ impl<T> PinnedBuffer<T> {
         T: Copy,
     {
         let buffer = Self::allocate("PinnedBuffer::filled", context, len, flags)?;
-        // SAFETY: the memory has room for `len` elements, is live, and is not shared yet; `MaybeUninit` needs no valid values.
+        // SAFETY: the memory has room for `len` elements, is live, and is not shared yet;
+        // `MaybeUninit` needs no valid values.
         let elements = unsafe {
             std::slice::from_raw_parts_mut(buffer.pointer.as_ptr().cast::<MaybeUninit<T>>(), len)
         };
@@ -63,14 +66,16 @@ impl<T> PinnedBuffer<T> {
         T: Copy,
     {
         let buffer = Self::allocate("PinnedBuffer::from_slice", context, source.len(), flags)?;
-        // SAFETY: both sides have this many elements, new memory does not overlap `source`, and `T` is `Copy`.
+        // SAFETY: both sides have this many elements, new memory does not overlap `source`, and `T`
+        // is `Copy`.
         unsafe {
             std::ptr::copy_nonoverlapping(source.as_ptr(), buffer.pointer.as_ptr(), source.len());
         };
         Ok(buffer)
     }
 
-    /// Allocates uninitialized elements. They are freed without running destructors, so callers require plain data.
+    /// Allocates uninitialized elements. They are freed without running destructors, so callers
+    /// require plain data.
     pub(super) fn allocate(
         operation: &'static str,
         context: &Context,

@@ -11,20 +11,23 @@ use crate::size;
 use crate::virtual_memory::{Mapping, map_on_node};
 
 impl<T> PinnedBuffer<T> {
-    /// Allocates `len` elements on a host NUMA node and sets every byte to zero. `node` is the operating system's
-    /// number; the device attribute `HOST_NUMA_ID` is the node closest to a device.
+    /// Allocates `len` elements on a host NUMA node and sets every byte to zero. `node` is the
+    /// operating system's number; the device attribute `HOST_NUMA_ID` is the node closest to a
+    /// device.
     ///
-    /// The other constructors use `cuMemHostAlloc`, which follows the NUMA policy of the calling thread. This
-    /// constructor maps memory of the node, in units of the granularity (usually 2 MiB). Only the context's device can
-    /// access it.
+    /// The other constructors use `cuMemHostAlloc`, which follows the NUMA policy of the calling
+    /// thread. This constructor maps memory of the node, in units of the granularity (usually 2
+    /// MiB). Only the context's device can access it.
     ///
-    /// CUDA: `cuMemAddressReserve`, `cuMemCreate`, `cuMemMap`, `cuMemSetAccess`. Requires a driver for CUDA 12.2.
+    /// CUDA: `cuMemAddressReserve`, `cuMemCreate`, `cuMemMap`, `cuMemSetAccess`. Requires a driver
+    /// for CUDA 12.2.
     ///
     /// # Errors
     ///
-    /// An argument error if `len` is 0 or too large, or if the alignment of `T` exceeds the granularity;
-    /// `CUDA_ERROR_INVALID_VALUE`, `CUDA_ERROR_INVALID_DEVICE` or `CUDA_ERROR_NOT_SUPPORTED` if the node does not exist
-    /// or its memory cannot be mapped; `CUDA_ERROR_OUT_OF_MEMORY`.
+    /// An argument error if `len` is 0 or too large, or if the alignment of `T` exceeds the
+    /// granularity; `CUDA_ERROR_INVALID_VALUE`, `CUDA_ERROR_INVALID_DEVICE` or
+    /// `CUDA_ERROR_NOT_SUPPORTED` if the node does not exist or its memory cannot be mapped;
+    /// `CUDA_ERROR_OUT_OF_MEMORY`.
     #[doc(alias = "CU_MEM_LOCATION_TYPE_HOST_NUMA")]
     pub fn zeroed_on_node(context: &Context, len: usize, node: u32) -> Result<Self>
     where
@@ -32,7 +35,8 @@ impl<T> PinnedBuffer<T> {
     {
         const OPERATION: &str = "PinnedBuffer::zeroed_on_node";
         let buffer = Self::allocate_on_node(OPERATION, context, len, node)?;
-        // SAFETY: the host can write the mapped bytes, which no other code uses yet, and zero bytes are valid elements.
+        // SAFETY: the host can write the mapped bytes, which no other code uses yet, and zero bytes
+        // are valid elements.
         unsafe { buffer.pointer.write_bytes(0, len) };
         Ok(buffer)
     }

@@ -47,14 +47,16 @@ impl<'a, T> PitchedSliceMut<'a, T> {
         self.start.as_pointer()
     }
 
-    /// Returns the stream of the operations: that of [`PitchedSliceMut::on_mut`], or else that of the slice.
+    /// Returns the stream of the operations: that of [`PitchedSliceMut::on_mut`], or else that of
+    /// the slice.
     #[must_use]
     #[inline]
     pub fn stream(&self) -> &Stream {
         self.start.stream()
     }
 
-    /// Returns a view of the same memory whose operations use `stream`. See [`DeviceSlice::on_mut`](crate::DeviceSlice::on_mut).
+    /// Returns a view of the same memory whose operations use `stream`. See
+    /// [`DeviceSlice::on_mut`](crate::DeviceSlice::on_mut).
     pub fn on_mut<'s>(&'s mut self, stream: &'s Stream) -> PitchedSliceMut<'s, T> {
         PitchedSliceMut::new(self.start.on_mut(stream), self.layout)
     }
@@ -80,8 +82,8 @@ impl<'a, T> PitchedSliceMut<'a, T> {
         })
     }
 
-    /// Copies `source`, which must have the same extent and may be on another device. Returns once the copy is enqueued
-    /// on the stream of the view.
+    /// Copies `source`, which must have the same extent and may be on another device. Returns once
+    /// the copy is enqueued on the stream of the view.
     ///
     /// CUDA: `cuMemcpy2DAsync_v2`, `cuMemcpy3DAsync_v2`, or `cuMemcpy3DPeerAsync` between devices.
     ///
@@ -108,7 +110,8 @@ impl<'a, T> PitchedSliceMut<'a, T> {
 
     /// Copies like [`PitchedSliceMut::copy_from`], with hints for drivers that support them.
     ///
-    /// CUDA: `cuMemcpy3DWithAttributesAsync` (since 13.2) or `cuMemcpy3DBatchAsync_v2` (since 13.0); an older driver ignores the options.
+    /// CUDA: `cuMemcpy3DWithAttributesAsync` (since 13.2) or `cuMemcpy3DBatchAsync_v2` (since
+    /// 13.0); an older driver ignores the options.
     ///
     /// # Errors
     ///
@@ -131,7 +134,8 @@ impl<'a, T> PitchedSliceMut<'a, T> {
         )
     }
 
-    /// Copies `source`, which must have the same extent, to the device. Waits until the copy has completed.
+    /// Copies `source`, which must have the same extent, to the device. Waits until the copy has
+    /// completed.
     ///
     /// In a capture, the graph keeps a copy of the slice of `source` and uploads it at each launch.
     ///
@@ -151,7 +155,8 @@ impl<'a, T> PitchedSliceMut<'a, T> {
         self.upload_from("PitchedSliceMut::copy_from_host", source)
     }
 
-    /// Copies `source`, which contains the elements without padding, to the device. Waits until the copy has completed.
+    /// Copies `source`, which contains the elements without padding, to the device. Waits until the
+    /// copy has completed.
     ///
     /// In a capture, the graph keeps a copy of `source` and uploads it at each launch.
     ///
@@ -199,17 +204,19 @@ impl<'a, T> PitchedSliceMut<'a, T> {
             return Ok(());
         }
         end.end.tracked.before_write(&mut operation)?;
-        // SAFETY: the host operand has this layout, and it is borrowed until the stream has been synchronized below.
+        // SAFETY: the host operand has this layout, and it is borrowed until the stream has been
+        // synchronized below.
         unsafe { copies::from_host(&operation, &end, source.as_ptr().cast(), source.layout()) }?;
         end.end.tracked.after_partial_write(&mut operation);
         drop(operation);
         wait::until_done(stream)
     }
 
-    /// Sets every element to `value` and leaves padding unchanged. Returns once the fill is enqueued on the stream of
-    /// the viewed memory.
+    /// Sets every element to `value` and leaves padding unchanged. Returns once the fill is
+    /// enqueued on the stream of the viewed memory.
     ///
-    /// A value of 1, 2 or 4 bytes takes one driver call per layer; see [`DeviceSlice::fill`](crate::DeviceSlice::fill) for others.
+    /// A value of 1, 2 or 4 bytes takes one driver call per layer; see
+    /// [`DeviceSlice::fill`](crate::DeviceSlice::fill) for others.
     ///
     /// CUDA: `cuMemsetD2D8Async`, `cuMemsetD2D16Async`, `cuMemsetD2D32Async`.
     ///

@@ -21,11 +21,14 @@ pub struct PointerSharing {
     pub is_ipc_capable: bool,
     /// `true` if other PCIe devices can access the memory.
     pub is_gpu_direct_rdma_capable: bool,
-    /// `true` if the decompression engine can write the memory; `None` for drivers before CUDA 12.8.
+    /// `true` if the decompression engine can write the memory; `None` for drivers before CUDA
+    /// 12.8.
     pub is_hw_decompress_capable: Option<bool>,
-    /// The address range of the mapping, which may be larger than the allocation; `None` for drivers before CUDA 12.0.
+    /// The address range of the mapping, which may be larger than the allocation; `None` for
+    /// drivers before CUDA 12.0.
     pub mapping: Option<Range<u64>>,
-    /// The ID of the physical memory block, which allocations may share; `None` for drivers before CUDA 12.0.
+    /// The ID of the physical memory block, which allocations may share; `None` for drivers before
+    /// CUDA 12.0.
     pub block_id: Option<u64>,
 }
 
@@ -44,8 +47,8 @@ struct Answers {
 }
 
 impl PointerSharing {
-    /// Queries the sharing attributes of `pointer` for the device of `context`. Returns `None` for an address that is unknown to the
-    /// driver, such as pageable host memory.
+    /// Queries the sharing attributes of `pointer` for the device of `context`. Returns `None` for
+    /// an address that is unknown to the driver, such as pageable host memory.
     ///
     /// CUDA: `cuPointerGetAttributes`.
     ///

@@ -13,17 +13,20 @@ use crate::cache::{CentralHeap, GRANULE, StreamId};
 use crate::size::Request;
 use crate::wait;
 
-/// A resource that allocates from one reserved virtual address range, into which physical memory is mapped as needed.
-/// Free memory coalesces across all mappings, so an allocation may be as large as all free memory.
+/// A resource that allocates from one reserved virtual address range, into which physical memory is
+/// mapped as needed. Free memory coalesces across all mappings, so an allocation may be as large as
+/// all free memory.
 ///
-/// Memory is aligned to 512 bytes, or to the requested alignment, up to 2 MiB. A deallocation waits for the work on the
-/// stream. The memory is then available to every stream, and is kept until [`Resource::trim`].
-/// [`CachingResource`](crate::CachingResource) is faster for many short-lived blocks.
+/// Memory is aligned to 512 bytes, or to the requested alignment, up to 2 MiB. A deallocation waits
+/// for the work on the stream. The memory is then available to every stream, and is kept until
+/// [`Resource::trim`]. [`CachingResource`](crate::CachingResource) is faster for many short-lived
+/// blocks.
 ///
-/// Dropping the arena unmaps free memory. Memory that was never freed may be in use. It is leaked, counted by
-/// [`Driver::leaked_memory`](curium_driver::Driver::leaked_memory), and reported.
+/// Dropping the arena unmaps free memory. Memory that was never freed may be in use. It is leaked,
+/// counted by [`Driver::leaked_memory`](curium_driver::Driver::leaked_memory), and reported.
 ///
-/// CUDA: `cuMemAddressReserve`, `cuMemCreate`, `cuMemMap`, `cuMemSetAccess`, `cuMemUnmap`, `cuMemRelease`, `cuMemAddressFree`.
+/// CUDA: `cuMemAddressReserve`, `cuMemCreate`, `cuMemMap`, `cuMemSetAccess`, `cuMemUnmap`,
+/// `cuMemRelease`, `cuMemAddressFree`.
 pub struct Arena {
     context: Context,
     heap: CentralHeap,
@@ -79,8 +82,8 @@ impl Arena {
     }
 }
 
-// SAFETY: the heap contains each mapped address once, memory is freed after a wait for the work that accessed it, and
-// the range lives as long as the arena.
+// SAFETY: the heap contains each mapped address once, memory is freed after a wait for the work
+// that accessed it, and the range lives as long as the arena.
 unsafe impl Resource for Arena {
     fn allocate(
         &self,

@@ -17,28 +17,32 @@ use super::Resource;
 use crate::cache::{GRANULE, LocalCache, StreamId};
 use crate::size::Request;
 
-/// A caching suballocator for device memory. It keeps freed memory and allocates it again within nanoseconds. Clones
-/// are cheap and share the memory.
+/// A caching suballocator for device memory. It keeps freed memory and allocates it again within
+/// nanoseconds. Clones are cheap and share the memory.
 ///
-/// The resource obtains memory from the device in large segments and divides them into blocks: up to 32 MiB in eight
-/// size classes per power of two, larger ones in multiples of 2 MiB. If the device supports virtual memory management,
-/// segments are mapped into one reserved address range and grow in place. If free memory is divided among gaps that are too
-/// short, it is mapped again in one piece before the device is asked for more. Segments are returned to the device by
+/// The resource obtains memory from the device in large segments and divides them into blocks: up
+/// to 32 MiB in eight size classes per power of two, larger ones in multiples of 2 MiB. If the
+/// device supports virtual memory management, segments are mapped into one reserved address range
+/// and grow in place. If free memory is divided among gaps that are too short, it is mapped again
+/// in one piece before the device is asked for more. Segments are returned to the device by
 /// [`Resource::trim`] only.
 ///
-/// - **Threads.** Each thread caches free blocks of each stream. An allocation or deallocation served by the thread
-///   cache takes no shared lock and makes no driver call. Surplus blocks go to a central heap, as do all blocks of a
-///   thread that exits.
-/// - **Streams.** Memory freed on a stream is available to that stream immediately, and to other streams once the work
-///   enqueued before the free has completed. No stream waits for that: until then, other streams receive other memory.
-/// - **Captures.** Memory that a graph uses must not be reused while the graph exists. Allocate it from a [private
-///   pool](CachingResource::private_pool) that lives as long as the graph.
-/// - **Memory checkers** see whole segments and miss out-of-bounds accesses within them. [`CachingOptions::with_cache`]
-///   and the environment variable `CURIUM_NO_CACHE` pass every allocation to the driver.
+/// - **Threads.** Each thread caches free blocks of each stream. An allocation or deallocation
+///   served by the thread cache takes no shared lock and makes no driver call. Surplus blocks go to
+///   a central heap, as do all blocks of a thread that exits.
+/// - **Streams.** Memory freed on a stream is available to that stream immediately, and to other
+///   streams once the work enqueued before the free has completed. No stream waits for that: until
+///   then, other streams receive other memory.
+/// - **Captures.** Memory that a graph uses must not be reused while the graph exists. Allocate it
+///   from a [private pool](CachingResource::private_pool) that lives as long as the graph.
+/// - **Memory checkers** see whole segments and miss out-of-bounds accesses within them.
+///   [`CachingOptions::with_cache`] and the environment variable `CURIUM_NO_CACHE` pass every
+///   allocation to the driver.
 ///
-/// Dropping the last clone waits for the streams that freed memory, even while other threads capture, and returns
-/// unused segments. A segment is leaked if an allocation in it was never freed, or if no wait succeeded. Leaks are
-/// counted by [`Driver::leaked_memory`](curium_driver::Driver::leaked_memory) and reported.
+/// Dropping the last clone waits for the streams that freed memory, even while other threads
+/// capture, and returns unused segments. A segment is leaked if an allocation in it was never
+/// freed, or if no wait succeeded. Leaks are counted by
+/// [`Driver::leaked_memory`](curium_driver::Driver::leaked_memory) and reported.
 ///
 /// ```
 /// # use curium_driver::Driver;
@@ -85,8 +89,9 @@ impl CachingResource {
         })
     }
 
-    /// Creates a resource whose segments are allocated from `upstream`, such as managed memory or a memory pool. They
-    /// are allocated and freed on an internal stream, and the host waits for each allocation.
+    /// Creates a resource whose segments are allocated from `upstream`, such as managed memory or a
+    /// memory pool. They are allocated and freed on an internal stream, and the host waits for each
+    /// allocation.
     ///
     /// # Errors
     ///
@@ -101,13 +106,14 @@ impl CachingResource {
         })
     }
 
-    /// Creates a separate resource for the same device with the same options, for the memory of a graph. Memory freed
-    /// in it is available to the same stream only. It records no event and queries no stream, so it does not disturb
-    /// captures.
+    /// Creates a separate resource for the same device with the same options, for the memory of a
+    /// graph. Memory freed in it is available to the same stream only. It records no event and
+    /// queries no stream, so it does not disturb captures.
     ///
-    /// Keep the pool as long as the graph: its memory is returned when the pool is dropped, and not before. Dropping
-    /// the pool waits for all work in the context, since the graph may have run on any stream. This is impossible while
-    /// a thread is capturing, in which case the pool's memory is leaked.
+    /// Keep the pool as long as the graph: its memory is returned when the pool is dropped, and not
+    /// before. Dropping the pool waits for all work in the context, since the graph may have run on
+    /// any stream. This is impossible while a thread is capturing, in which case the pool's memory
+    /// is leaked.
     ///
     /// # Errors
     ///
@@ -134,17 +140,17 @@ impl CachingResource {
             .collect()
     }
 
-    /// Returns the counters and the current memory usage. Concurrent operations on other threads may or may not be
-    /// included.
+    /// Returns the counters and the current memory usage. Concurrent operations on other threads
+    /// may or may not be included.
     #[must_use]
     pub fn statistics(&self) -> CachingStatistics {
         self.allocator.statistics()
     }
 }
 
-// SAFETY: a free block is in exactly one thread cache or in the central heap, and leaves it when it is allocated. It is
-// allocated either on the stream that freed it, whose order puts earlier work first, or after that work has completed.
-// Segments live as long as the last clone.
+// SAFETY: a free block is in exactly one thread cache or in the central heap, and leaves it when it
+// is allocated. It is allocated either on the stream that freed it, whose order puts earlier work
+// first, or after that work has completed. Segments live as long as the last clone.
 unsafe impl Resource for CachingResource {
     #[inline]
     fn allocate(
@@ -153,7 +159,8 @@ unsafe impl Resource for CachingResource {
         bytes: usize,
         alignment: usize,
     ) -> Result<DevicePointer<u8>> {
-        // No cache contains blocks of a rejected size: 0 wraps around to a size larger than the address space.
+        // No cache contains blocks of a rejected size: 0 wraps around to a size larger than the
+        // address space.
         if alignment <= GRANULE as usize
             && bytes.wrapping_sub(1) < isize::MAX as usize
             && alignment.is_power_of_two()
@@ -176,8 +183,8 @@ unsafe impl Resource for CachingResource {
         let id = StreamId(stream.identity());
         match LocalCache::free(self.allocator.heap(), id, pointer.as_raw(), bytes) {
             Some(()) => Ok(()),
-            // SAFETY: the memory came from this resource, only earlier work on `stream` uses it, as the caller guarantees, and
-            // the block was not freed.
+            // SAFETY: the memory came from this resource, only earlier work on `stream` uses it, as
+            // the caller guarantees, and the block was not freed.
             None => unsafe { self.allocator.deallocate(stream, pointer, bytes, alignment) },
         }
     }

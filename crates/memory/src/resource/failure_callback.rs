@@ -7,10 +7,11 @@ use curium_driver::{DevicePointer, Error, Result, Stream};
 use super::Resource;
 use super::forward::upkeep_of_inner;
 
-/// A resource adaptor that calls a function when an allocation fails, and retries for as long as the function returns
-/// `true`.
+/// A resource adaptor that calls a function when an allocation fails, and retries for as long as
+/// the function returns `true`.
 ///
-/// The function receives the error, the stream and the requested size in bytes. No lock is held during the call.
+/// The function receives the error, the stream and the requested size in bytes. No lock is held
+/// during the call.
 pub struct FailureCallback<R, F> {
     inner: R,
     callback: F,
@@ -53,8 +54,8 @@ unsafe impl<R: Resource, F: Fn(&Error, &Stream, usize) -> bool + Send + Sync> Re
         bytes: usize,
         alignment: usize,
     ) -> Result<()> {
-        // SAFETY: the inner resource allocated the memory with this size and alignment, and the caller guarantees that only
-        // earlier work on `stream` uses it.
+        // SAFETY: the inner resource allocated the memory with this size and alignment, and the
+        // caller guarantees that only earlier work on `stream` uses it.
         unsafe { self.inner.deallocate(stream, pointer, bytes, alignment) }
     }
 

@@ -36,8 +36,8 @@ pub(super) use upkeep_of_inner;
 /// Implements the trait for a pointer to a resource.
 macro_rules! forward {
     ($($pointer:ty),*) => {$(
-        // SAFETY: every call is forwarded to one resource, which upholds the contract and which the pointer keeps
-        // alive.
+        // SAFETY: every call is forwarded to one resource, which upholds the contract and which the
+        // pointer keeps alive.
         unsafe impl<R: Resource + ?Sized> Resource for $pointer {
             #[inline]
             fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
@@ -52,8 +52,8 @@ macro_rules! forward {
                 bytes: usize,
                 alignment: usize,
             ) -> Result<()> {
-                // SAFETY: the memory came from the resource that the pointer refers to, whose contract the caller
-                // upholds.
+                // SAFETY: the memory came from the resource that the pointer refers to, whose
+                // contract the caller upholds.
                 unsafe { (**self).deallocate(stream, pointer, bytes, alignment) }
             }
 

@@ -11,12 +11,13 @@ use parking_lot::Mutex;
 use super::Resource;
 use super::forward::upkeep_of_inner;
 
-/// A resource adaptor that tracks live allocations and their call sites. It reports leaks, and rejects double frees and
-/// frees with a different size or alignment.
+/// A resource adaptor that tracks live allocations and their call sites. It reports leaks, and
+/// rejects double frees and frees with a different size or alignment.
 ///
 /// Allocations that are still live when it is dropped are reported like failed drops; see
-/// [`set_drop_observer`](curium_driver::set_drop_observer). The call site is the caller of the buffer's constructor if
-/// the resource is a concrete type. Through `dyn Resource`, it is a location in this crate.
+/// [`set_drop_observer`](curium_driver::set_drop_observer). The call site is the caller of the
+/// buffer's constructor if the resource is a concrete type. Through `dyn Resource`, it is a
+/// location in this crate.
 #[derive(Debug)]
 pub struct LeakTracker<R> {
     inner: R,
@@ -43,7 +44,8 @@ pub struct LiveAllocation {
     pub number: u64,
     /// The identity of the stream on which it was allocated.
     pub stream: u64,
-    /// The call site, or a location in this crate if the allocation was made through `dyn Resource`.
+    /// The call site, or a location in this crate if the allocation was made through
+    /// `dyn Resource`.
     pub site: &'static Location<'static>,
 }
 
@@ -142,8 +144,8 @@ unsafe impl<R: Resource> Resource for LeakTracker<R> {
     ) -> Result<()> {
         // Removed first: once the memory is free, another thread may allocate the same address.
         let allocation = self.live.lock().remove(pointer, bytes, alignment)?;
-        // SAFETY: the inner resource allocated the memory with this size and alignment, and the caller guarantees that only
-        // earlier work on `stream` uses it.
+        // SAFETY: the inner resource allocated the memory with this size and alignment, and the
+        // caller guarantees that only earlier work on `stream` uses it.
         let freed = unsafe { self.inner.deallocate(stream, pointer, bytes, alignment) };
         freed.inspect_err(|_| {
             self.live

@@ -9,9 +9,9 @@ use super::forward::upkeep_of_inner;
 
 /// A resource adaptor that limits the number of bytes in use.
 ///
-/// The requested sizes are counted. If the limit would be exceeded, an allocation fails with an [out-of-memory
-/// error](Error::is_out_of_memory) that contains the limit, so an enclosing [`Reclaiming`](crate::Reclaiming) starts
-/// out-of-memory recovery.
+/// The requested sizes are counted. If the limit would be exceeded, an allocation fails with an
+/// [out-of-memory error](Error::is_out_of_memory) that contains the limit, so an enclosing
+/// [`Reclaiming`](crate::Reclaiming) starts out-of-memory recovery.
 #[derive(Debug)]
 pub struct LimitedResource<R> {
     inner: R,
@@ -90,8 +90,8 @@ unsafe impl<R: Resource> Resource for LimitedResource<R> {
         bytes: usize,
         alignment: usize,
     ) -> Result<()> {
-        // SAFETY: the inner resource allocated the memory with this size and alignment, and the caller guarantees that only
-        // earlier work on `stream` uses it.
+        // SAFETY: the inner resource allocated the memory with this size and alignment, and the
+        // caller guarantees that only earlier work on `stream` uses it.
         unsafe { self.inner.deallocate(stream, pointer, bytes, alignment) }?;
         self.discharge(bytes);
         Ok(())

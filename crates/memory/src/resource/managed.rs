@@ -9,11 +9,11 @@ use super::Resource;
 use super::driver_memory::{free_after, refused};
 use crate::size::{DRIVER_ALIGNMENT, Request};
 
-/// Managed (unified) memory (`cuMemAllocManaged`). Pages migrate to the processor that accesses them, so allocations
-/// may exceed the memory of the device.
+/// Managed (unified) memory (`cuMemAllocManaged`). Pages migrate to the processor that accesses
+/// them, so allocations may exceed the memory of the device.
 ///
-/// It is accessible to every stream and device. Freeing waits for the work on the stream. Memory is aligned to 256
-/// bytes.
+/// It is accessible to every stream and device. Freeing waits for the work on the stream. Memory is
+/// aligned to 256 bytes.
 ///
 /// CUDA: `cuMemAllocManaged`, `cuMemFree_v2`, `cuStreamQuery`, `cuStreamSynchronize`.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
@@ -21,8 +21,8 @@ use crate::size::{DRIVER_ALIGNMENT, Request};
 #[doc(alias = "cudaMallocManaged")]
 pub struct Managed;
 
-// SAFETY: the driver upholds the contract for memory that it allocated, which lives until it is freed, after the stream
-// has been synchronized.
+// SAFETY: the driver upholds the contract for memory that it allocated, which lives until it is
+// freed, after the stream has been synchronized.
 unsafe impl Resource for Managed {
     fn allocate(
         &self,
@@ -49,7 +49,8 @@ unsafe impl Resource for Managed {
         _bytes: usize,
         _alignment: usize,
     ) -> Result<()> {
-        // SAFETY: this resource allocated the memory, and the caller guarantees that only earlier work on `stream` uses it.
+        // SAFETY: this resource allocated the memory, and the caller guarantees that only earlier
+        // work on `stream` uses it.
         unsafe { free_after(stream, pointer) }
     }
 

@@ -13,12 +13,14 @@ use super::driver_memory::refused;
 use crate::size::{DRIVER_ALIGNMENT, Request};
 use crate::wait;
 
-/// Pinned host memory (`cuMemHostAlloc`), which every device accesses in place over PCIe or NVLink: slow, but
-/// plentiful.
+/// Pinned host memory (`cuMemHostAlloc`), which every device accesses in place over PCIe or NVLink:
+/// slow, but plentiful.
 ///
-/// Allocating and freeing are slow, and freeing waits for the work on the stream. Memory is aligned to 256 bytes.
+/// Allocating and freeing are slow, and freeing waits for the work on the stream. Memory is aligned
+/// to 256 bytes.
 ///
-/// CUDA: `cuMemHostAlloc`, `cuMemHostGetDevicePointer_v2`, `cuMemFreeHost`, `cuStreamQuery`, `cuStreamSynchronize`.
+/// CUDA: `cuMemHostAlloc`, `cuMemHostGetDevicePointer_v2`, `cuMemFreeHost`, `cuStreamQuery`,
+/// `cuStreamSynchronize`.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[doc(alias = "cuMemHostAlloc")]
 #[doc(alias = "cudaHostAlloc")]
@@ -27,8 +29,8 @@ use crate::wait;
 #[doc(alias = "cudaHostGetDevicePointer")]
 pub struct Pinned;
 
-// SAFETY: the driver upholds the contract for memory that it allocated and mapped, which lives until it is freed, after
-// the stream has been synchronized.
+// SAFETY: the driver upholds the contract for memory that it allocated and mapped, which lives
+// until it is freed, after the stream has been synchronized.
 unsafe impl Resource for Pinned {
     fn allocate(
         &self,
@@ -70,10 +72,12 @@ unsafe impl Resource for Pinned {
     }
 }
 
-/// Returns the device address of host memory, which equals the host address on every supported system.
+/// Returns the device address of host memory, which equals the host address on every supported
+/// system.
 fn mapped(driver: &Driver, host: *mut c_void) -> Result<DevicePointer<u8>> {
     let mut raw: CUdeviceptr = 0;
-    // SAFETY: `raw` is a valid pointer, the memory is live and mapped, and 0 is the only valid value of the flags.
+    // SAFETY: `raw` is a valid pointer, the memory is live and mapped, and 0 is the only valid
+    // value of the flags.
     unsafe { call!(driver, cuMemHostGetDevicePointer_v2(&raw mut raw, host, 0) creates raw) }?;
     if raw != host.expose_provenance() as u64 {
         return Err(Error::argument(

@@ -16,20 +16,22 @@ use crate::size::{DRIVER_ALIGNMENT, Request};
 use crate::virtual_memory::{Mapping, map_on_node};
 use crate::wait;
 
-/// A cache of pinned host memory for [`PinnedBuffer`](crate::PinnedBuffer). Clones are cheap and share the memory.
+/// A cache of pinned host memory for [`PinnedBuffer`](crate::PinnedBuffer). Clones are cheap and
+/// share the memory.
 ///
-/// Allocating pinned memory takes the driver some 100 µs. The cache allocates large segments and divides them as a
-/// [`CachingResource`] does, with the same size classes and thread caches.
+/// Allocating pinned memory takes the driver some 100 µs. The cache allocates large segments and
+/// divides them as a [`CachingResource`] does, with the same size classes and thread caches.
 ///
-/// - **Copies.** A buffer that is dropped during a copy, inside a [`Pending`](crate::copy::Pending), is reused once the
-///   copy has completed. Neither the drop nor a later allocation waits for that.
-/// - **Limit.** The segments have at most [`PinnedCacheOptions::max_bytes`] bytes. Buffers for which they have no room are
-///   allocated from the driver, and freed when they are dropped.
-/// - **Memory pressure.** If the driver has no memory left for such a buffer, the cache returns its unused segments and
-///   tries again. [`PinnedCache::trim`] returns them at any time, also as a reclaimer of
-///   [`Reclaiming`](crate::Reclaiming::register).
-/// - **NUMA.** [`PinnedCacheOptions::node`] selects the node of the memory. Otherwise the policy of the thread that
-///   allocates a segment applies.
+/// - **Copies.** A buffer that is dropped during a copy, inside a
+///   [`Pending`](crate::copy::Pending), is reused once the copy has completed. Neither the drop nor
+///   a later allocation waits for that.
+/// - **Limit.** The segments have at most [`PinnedCacheOptions::max_bytes`] bytes. Buffers for
+///   which they have no room are allocated from the driver, and freed when they are dropped.
+/// - **Memory pressure.** If the driver has no memory left for such a buffer, the cache returns its
+///   unused segments and tries again. [`PinnedCache::trim`] returns them at any time, also as a
+///   reclaimer of [`Reclaiming`](crate::Reclaiming::register).
+/// - **NUMA.** [`PinnedCacheOptions::node`] selects the node of the memory. Otherwise the policy of
+///   the thread that allocates a segment applies.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -57,19 +59,20 @@ pub struct PinnedCacheOptions {
     pub segment_bytes: usize,
     /// The maximum size of all segments in bytes. The default is 1 GiB.
     pub max_bytes: usize,
-    /// The host NUMA node of the memory, by the operating system's number. Only the device of the cache's context can
-    /// access it then. The default is `None`. The device attribute `HOST_NUMA_ID` is the node closest to a device.
+    /// The host NUMA node of the memory, by the operating system's number. Only the device of the
+    /// cache's context can access it then. The default is `None`. The device attribute
+    /// `HOST_NUMA_ID` is the node closest to a device.
     pub node: Option<u32>,
-    /// `true` to cache memory. If `false`, every buffer is allocated from the driver. The default is as for
-    /// [`CachingOptions::cache`].
+    /// `true` to cache memory. If `false`, every buffer is allocated from the driver. The default
+    /// is as for [`CachingOptions::cache`].
     pub cache: bool,
 }
 
 struct Shared {
     options: PinnedCacheOptions,
     memory: CachingResource,
-    /// The stream of memory that only the host uses. No work is enqueued on it, so memory that is freed on it is available
-    /// at once.
+    /// The stream of memory that only the host uses. No work is enqueued on it, so memory that is
+    /// freed on it is available at once.
     host: Stream,
 }
 
@@ -180,15 +183,18 @@ impl PinnedCache {
         self.shared.options
     }
 
-    /// Returns the counters and the current memory usage. Buffers that were allocated from the driver are not counted.
+    /// Returns the counters and the current memory usage. Buffers that were allocated from the
+    /// driver are not counted.
     #[must_use]
     pub fn statistics(&self) -> CachingStatistics {
         self.shared.memory.statistics()
     }
 
-    /// Returns free memory to the driver until at most `keep` bytes are left. Memory of copies in progress is kept.
+    /// Returns free memory to the driver until at most `keep` bytes are left. Memory of copies in
+    /// progress is kept.
     ///
-    /// CUDA: `cuMemFreeHost`, or `cuMemUnmap` for memory of a NUMA node; `cuEventRecord`, `cuEventQuery`, `cuStreamQuery`.
+    /// CUDA: `cuMemFreeHost`, or `cuMemUnmap` for memory of a NUMA node; `cuEventRecord`,
+    /// `cuEventQuery`, `cuStreamQuery`.
     ///
     /// # Errors
     ///
@@ -197,7 +203,8 @@ impl PinnedCache {
         self.shared.memory.trim(&self.shared.host, keep)
     }
 
-    /// Allocates `bytes` bytes, which no work uses. Returns `None` if the segments have no room for them.
+    /// Allocates `bytes` bytes, which no work uses. Returns `None` if the segments have no room for
+    /// them.
     #[inline]
     pub(crate) fn allocate(&self, bytes: usize, alignment: usize) -> Result<Option<NonNull<u8>>> {
         match self
@@ -217,8 +224,8 @@ impl PinnedCache {
     ///
     /// # Safety
     ///
-    /// - The memory was allocated by [`PinnedCache::allocate`] of this cache with this size and alignment, and is not used by the host
-    ///   any more.
+    /// - The memory was allocated by [`PinnedCache::allocate`] of this cache with this size and
+    ///   alignment, and is not used by the host any more.
     /// - No work uses it, except for work that was enqueued on `stream`, if there is one.
     #[inline]
     pub(crate) unsafe fn free(
@@ -230,7 +237,8 @@ impl PinnedCache {
     ) -> Result<()> {
         let memory = &self.shared.memory;
         let pointer = DevicePointer::from_raw(pointer.as_ptr().addr() as u64);
-        // SAFETY: the caller guarantees the memory, and that only earlier work on this stream uses it.
+        // SAFETY: the caller guarantees the memory, and that only earlier work on this stream uses
+        // it.
         unsafe {
             memory.deallocate(
                 stream.unwrap_or(&self.shared.host),
@@ -241,7 +249,8 @@ impl PinnedCache {
         }
     }
 
-    /// Returns `true` if memory that work on `stream` uses can be freed without a wait: the resource can record events on it.
+    /// Returns `true` if memory that work on `stream` uses can be freed without a wait: the
+    /// resource can record events on it.
     #[inline]
     pub(crate) fn follows(&self, stream: &Stream) -> bool {
         self.shared.options.cache
@@ -260,8 +269,8 @@ impl OnNode {
     }
 }
 
-// SAFETY: a mapping is accessible to the device of its context, lives until it is removed, and is removed only after the
-// stream has been synchronized.
+// SAFETY: a mapping is accessible to the device of its context, lives until it is removed, and is
+// removed only after the stream has been synchronized.
 unsafe impl Resource for OnNode {
     fn allocate(
         &self,

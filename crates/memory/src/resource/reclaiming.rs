@@ -17,17 +17,19 @@ pub use self::recovery_step::{RecoveryStatistics, RecoveryStep, RecoveryStepStat
 use super::forward::upkeep_of_inner;
 use super::{Resource, StreamOrdered};
 
-/// A resource adaptor that recovers from out-of-memory errors. It takes the following steps in order, and retries the
-/// allocation after each:
+/// A resource adaptor that recovers from out-of-memory errors. It takes the following steps in
+/// order, and retries the allocation after each:
 ///
 /// 1. [`RecoveryStep::Purge`] returns the blocks in thread caches to the central heap.
-/// 2. [`RecoveryStep::Synchronize`] waits for the work in the context, so that the memory it accessed can be reused.
-/// 3. [`RecoveryStep::Trim`] returns unused memory of the resource and of the device's current pool to the driver.
-/// 4. [`RecoveryStep::Reclaim`] calls the [registered](Reclaiming::register) reclaimers, in descending order of
-///    priority.
+/// 2. [`RecoveryStep::Synchronize`] waits for the work in the context, so that the memory it
+///    accessed can be reused.
+/// 3. [`RecoveryStep::Trim`] returns unused memory of the resource and of the device's current pool
+///    to the driver.
+/// 4. [`RecoveryStep::Reclaim`] calls the [registered](Reclaiming::register) reclaimers, in
+///    descending order of priority.
 ///
-/// A step that fails is skipped, and the final error lists it. An error that loses the context ends the recovery. On a
-/// stream that is being captured, no step waits.
+/// A step that fails is skipped, and the final error lists it. An error that loses the context ends
+/// the recovery. On a stream that is being captured, no step waits.
 ///
 /// ```
 /// # use curium_driver::Driver;
@@ -82,12 +84,13 @@ impl<R: Resource> Reclaiming<R> {
         &self.inner
     }
 
-    /// Registers `reclaim` for the last step of out-of-memory recovery, until the guard is dropped. Reclaimers are
-    /// called in descending order of priority.
+    /// Registers `reclaim` for the last step of out-of-memory recovery, until the guard is dropped.
+    /// Reclaimers are called in descending order of priority.
     ///
-    /// The closure receives the requested size in bytes, frees memory (stream-ordered frees count too), and returns the number of freed
-    /// bytes. If it returns 0, the next reclaimer is called without a retry in between. It is called without a lock held, possibly by
-    /// several threads concurrently.
+    /// The closure receives the requested size in bytes, frees memory (stream-ordered frees count
+    /// too), and returns the number of freed bytes. If it returns 0, the next reclaimer is called
+    /// without a retry in between. It is called without a lock held, possibly by several threads
+    /// concurrently.
     #[inline]
     pub fn register(
         &self,
@@ -151,8 +154,8 @@ impl<R: Resource> Recovery<'_, R> {
         Err(self.error.with_recovery_attempts(self.attempts))
     }
 
-    /// Takes a step and retries the allocation. Returns `None` if it is still out of memory, and an error if the
-    /// recovery must end.
+    /// Takes a step and retries the allocation. Returns `None` if it is still out of memory, and an
+    /// error if the recovery must end.
     #[track_caller]
     fn attempt(&mut self, step: RecoveryStep) -> Result<Option<DevicePointer<u8>>> {
         let failure = self.take(step).err();
@@ -246,7 +249,8 @@ impl<R: fmt::Debug> fmt::Debug for Reclaiming<R> {
     }
 }
 
-/// Marks the calling thread as recovering. Dropping it, including on panic of a reclaimer, removes the mark.
+/// Marks the calling thread as recovering. Dropping it, including on panic of a reclaimer, removes
+/// the mark.
 struct Recovering<'a> {
     threads: &'a Mutex<Vec<ThreadId>>,
     thread: ThreadId,

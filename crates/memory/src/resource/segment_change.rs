@@ -46,7 +46,8 @@ pub(super) struct SegmentChanges {
 const KEPT: usize = 1 << 16;
 
 impl SegmentChange {
-    /// Creates a change, for a resource that implements [`Resource::segment_changes`](super::Resource::segment_changes).
+    /// Creates a change, for a resource that implements
+    /// [`Resource::segment_changes`](super::Resource::segment_changes).
     #[must_use]
     pub const fn new(number: u64, kind: SegmentChangeKind, address: u64, bytes: u64) -> Self {
         Self {

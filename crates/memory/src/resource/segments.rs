@@ -30,8 +30,8 @@ enum Source {
 }
 
 impl Segments {
-    /// Uses virtual memory management if the device and the driver support it, otherwise the device's current memory
-    /// pool.
+    /// Uses virtual memory management if the device and the driver support it, otherwise the
+    /// device's current memory pool.
     pub(super) fn best(context: &Context) -> Result<Self> {
         if can_map(context)? {
             Self::mapped(context)
@@ -66,14 +66,16 @@ impl Segments {
         CentralHeap::new(matches!(self.source, Source::Mapped(_)))
     }
 
-    /// Adds segments, so that a range of `bytes` bytes is free, part of which may already be free. New memory has at least
-    /// `step` bytes if there is enough. Mapped memory is divided into several segments.
+    /// Adds segments, so that a range of `bytes` bytes is free, part of which may already be free.
+    /// New memory has at least `step` bytes if there is enough. Mapped memory is divided into
+    /// several segments.
     pub(super) fn grow(&mut self, bytes: u64, step: u64, heap: &CentralHeap) -> Result<()> {
         match &mut self.source {
             Source::Mapped(mapped) => mapped.grow(bytes, step, heap, &self.changes),
             Source::Upstream(upstream) => {
                 let segment = upstream.add(bytes, step)?;
-                // Recorded first: once the heap has the segment, another thread may allocate from it and record that.
+                // Recorded first: once the heap has the segment, another thread may allocate from
+                // it and record that.
                 self.changes.record(SegmentChangeKind::Allocate, segment);
                 heap.with(|heap| heap.add_segment(segment));
                 Ok(())
@@ -134,8 +136,8 @@ impl Segments {
     }
 }
 
-/// Counts and reports the segments that remain after closing with the result `closed`. An error in it is reported in
-/// any case.
+/// Counts and reports the segments that remain after closing with the result `closed`. An error in
+/// it is reported in any case.
 pub(super) fn leak_rest(
     operation: &'static str,
     driver: &Driver,

@@ -68,7 +68,8 @@ impl<R: Resource> Statistics<R> {
         &self.inner
     }
 
-    /// Returns the current counts. Each count is exact, but concurrent operations may affect only some of them.
+    /// Returns the current counts. Each count is exact, but concurrent operations may affect only
+    /// some of them.
     pub fn counts(&self) -> AllocationCounts {
         AllocationCounts {
             allocations: self.allocations.load(Ordering::Relaxed),
@@ -128,8 +129,8 @@ unsafe impl<R: Resource> Resource for Statistics<R> {
         bytes: usize,
         alignment: usize,
     ) -> Result<()> {
-        // SAFETY: the inner resource allocated the memory with this size and alignment, and the caller guarantees that only
-        // earlier work on `stream` uses it.
+        // SAFETY: the inner resource allocated the memory with this size and alignment, and the
+        // caller guarantees that only earlier work on `stream` uses it.
         let freed = unsafe { self.inner.deallocate(stream, pointer, bytes, alignment) };
         freed.inspect_err(|_| {
             self.failures.fetch_add(1, Ordering::Relaxed);

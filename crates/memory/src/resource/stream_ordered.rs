@@ -11,7 +11,8 @@ use super::driver_memory::{free_in_order, refused};
 use crate::capture_advice::ALLOCATE;
 use crate::size::{DRIVER_ALIGNMENT, Request};
 
-/// Stream-ordered memory from the current memory pool of the stream's device (`cuMemAllocAsync`). It is the default resource of buffers.
+/// Stream-ordered memory from the current memory pool of the stream's device (`cuMemAllocAsync`).
+/// It is the default resource of buffers.
 ///
 /// It requires no current context and never waits. Memory is aligned to 256 bytes.
 ///
@@ -56,7 +57,8 @@ unsafe impl Resource for StreamOrdered {
         _bytes: usize,
         _alignment: usize,
     ) -> Result<()> {
-        // SAFETY: the memory came from a pool, and the caller guarantees that only earlier work on `stream` uses it.
+        // SAFETY: the memory came from a pool, and the caller guarantees that only earlier work on
+        // `stream` uses it.
         unsafe { free_in_order(stream, pointer) }
     }
 

@@ -9,11 +9,12 @@ use super::Resource;
 use super::driver_memory::{free_after, refused};
 use crate::size::{DRIVER_ALIGNMENT, Request};
 
-/// Synchronously allocated device memory (`cuMemAlloc`), which belongs to the stream's context and not to a memory
-/// pool.
+/// Synchronously allocated device memory (`cuMemAlloc`), which belongs to the stream's context and
+/// not to a memory pool.
 ///
-/// Allocating and freeing are slow, and freeing waits for the work on the stream. Use it for memory that lives as long
-/// as the program, is shared through CUDA IPC, or is inspected by a memory checker. Memory is aligned to 256 bytes.
+/// Allocating and freeing are slow, and freeing waits for the work on the stream. Use it for memory
+/// that lives as long as the program, is shared through CUDA IPC, or is inspected by a memory
+/// checker. Memory is aligned to 256 bytes.
 ///
 /// CUDA: `cuMemAlloc_v2`, `cuMemFree_v2`, `cuStreamQuery`, `cuStreamSynchronize`.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
@@ -23,8 +24,8 @@ use crate::size::{DRIVER_ALIGNMENT, Request};
 #[doc(alias = "cudaFree")]
 pub struct SyncAlloc;
 
-// SAFETY: the driver upholds the contract for memory that it allocated, which lives until it is freed, after the stream
-// has been synchronized.
+// SAFETY: the driver upholds the contract for memory that it allocated, which lives until it is
+// freed, after the stream has been synchronized.
 unsafe impl Resource for SyncAlloc {
     #[inline]
     fn allocate(
@@ -51,7 +52,8 @@ unsafe impl Resource for SyncAlloc {
         _bytes: usize,
         _alignment: usize,
     ) -> Result<()> {
-        // SAFETY: this resource allocated the memory, and the caller guarantees that only earlier work on `stream` uses it.
+        // SAFETY: this resource allocated the memory, and the caller guarantees that only earlier
+        // work on `stream` uses it.
         unsafe { free_after(stream, pointer) }
     }
 

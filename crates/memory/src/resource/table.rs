@@ -11,13 +11,15 @@ pub use self::external::ExternalResource;
 
 /// A resource as a table of C functions with a context pointer.
 ///
-/// [`ResourceTable::export`] exports a [`Resource`](crate::Resource), and [`ExternalResource`] wraps a table as a resource. The header
-/// `include/curium_resource.h` of this crate declares it for C and C++.
+/// [`ResourceTable::export`] exports a [`Resource`](crate::Resource), and [`ExternalResource`]
+/// wraps a table as a resource. The header `include/curium_resource.h` of this crate declares it
+/// for C and C++.
 ///
 /// - Any thread may call the functions, including concurrently. They do not unwind.
-/// - Streams belong to the context that the table was exported for, are not default streams, and outlive the table,
-///   because memory freed on them may be reused.
-/// - A function that fails has no effect; in particular, memory whose deallocation fails is still allocated.
+/// - Streams belong to the context that the table was exported for, are not default streams, and
+///   outlive the table, because memory freed on them may be reused.
+/// - A function that fails has no effect; in particular, memory whose deallocation fails is still
+///   allocated.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct ResourceTable {
@@ -31,8 +33,8 @@ pub struct ResourceTable {
     pub release: Option<unsafe extern "C" fn(context: *mut c_void)>,
 }
 
-/// Stores the address of newly allocated memory: `bytes` bytes, aligned to `alignment`, for use in the order of
-/// `stream`.
+/// Stores the address of newly allocated memory: `bytes` bytes, aligned to `alignment`, for use in
+/// the order of `stream`.
 pub type AllocateFunction = unsafe extern "C" fn(
     context: *mut c_void,
     stream: CUstream,

@@ -1,14 +1,17 @@
 //! Bounce buffers: pinned memory through which small copies pass.
 //!
-//! The bytes of a copy to the device are in a bounce buffer when the copy is enqueued, so the host does not wait for it.
-//! A copy to the host is enqueued into a bounce buffer, from which the host copies once it has waited.
+//! The bytes of a copy to the device are in a bounce buffer when the copy is enqueued, so the host
+//! does not wait for it. A copy to the host is enqueued into a bounce buffer, from which the host
+//! copies once it has waited.
 //!
-//! - A bounce buffer belongs to one stream at a time. Its copies use the bytes in a circle, in the order of the stream.
-//! - Each event covers several copies. When the buffer is full, the host waits for the oldest event of the same stream,
-//!   never for another stream, whose work may depend on this copy.
-//! - A thread takes the buffer from its stream during a copy, so no lock is held across driver calls. Other threads
-//!   meanwhile use other buffers on the same stream.
-//! - When its stream ends, a buffer returns to the context, and another stream gets it once its copies have completed.
+//! - A bounce buffer belongs to one stream at a time. Its copies use the bytes in a circle, in the
+//!   order of the stream.
+//! - Each event covers several copies. When the buffer is full, the host waits for the oldest event
+//!   of the same stream, never for another stream, whose work may depend on this copy.
+//! - A thread takes the buffer from its stream during a copy, so no lock is held across driver
+//!   calls. Other threads meanwhile use other buffers on the same stream.
+//! - When its stream ends, a buffer returns to the context, and another stream gets it once its
+//!   copies have completed.
 
 use std::collections::VecDeque;
 use std::ffi::c_void;
@@ -73,7 +76,8 @@ struct Circle {
     end: u64,
 }
 
-/// Bytes of a bounce buffer, for one copy on a stream. Dropping it returns the buffer to the stream.
+/// Bytes of a bounce buffer, for one copy on a stream. Dropping it returns the buffer to the
+/// stream.
 pub(crate) struct Bounce<'a> {
     stream: &'a Stream,
     buffers: &'a StreamBuffers,
@@ -83,10 +87,12 @@ pub(crate) struct Bounce<'a> {
     bytes: usize,
 }
 
-/// The maximum size in bytes of all bounce buffers of a context. Streams that get none use the driver's own copy.
+/// The maximum size in bytes of all bounce buffers of a context. Streams that get none use the
+/// driver's own copy.
 const MAX_BYTES: usize = 64 << 20;
 
-/// The size in bytes of a buffer for small copies, which stays in the CPU's cache, and the maximum size of these copies.
+/// The size in bytes of a buffer for small copies, which stays in the CPU's cache, and the maximum
+/// size of these copies.
 const SMALL_BUFFER: usize = 512 << 10;
 const MAX_SMALL_COPY: usize = 64 << 10;
 
@@ -97,8 +103,8 @@ const MAX_COPY: usize = LARGE_BUFFER / 2;
 /// The number of events of a buffer. A full buffer waits for the copies of one event only.
 const EVENTS: usize = 4;
 
-/// The maximum size in bytes of a copy to the host that passes through a bounce buffer even if the host memory is pinned: a query
-/// takes as long as the additional copy.
+/// The maximum size in bytes of a copy to the host that passes through a bounce buffer even if the
+/// host memory is pinned: a query takes as long as the additional copy.
 const MAX_UNCHECKED_BYTES: usize = 32 << 10;
 
 /// The alignment of copies in a buffer: a cache line.
@@ -114,8 +120,8 @@ fn buffer_bytes(bytes: usize) -> usize {
 }
 
 impl<'a> Bounce<'a> {
-    /// Reserves bytes of a bounce buffer for a copy of `bytes` bytes on `stream` between the device and `host`. Returns `None`
-    /// if another copy is preferable.
+    /// Reserves bytes of a bounce buffer for a copy of `bytes` bytes on `stream` between the device
+    /// and `host`. Returns `None` if another copy is preferable.
     #[inline]
     pub(crate) fn reserve(
         stream: &'a Stream,
@@ -127,7 +133,8 @@ impl<'a> Bounce<'a> {
         if bytes > buffers.max_copy(direction) {
             return None;
         }
-        // The host waits for a copy to the host anyway. To pinned memory, it is faster without another copy by the CPU.
+        // The host waits for a copy to the host anyway. To pinned memory, it is faster without
+        // another copy by the CPU.
         let is_direct = direction == Direction::ToHost
             && bytes > MAX_UNCHECKED_BYTES
             && !is_pageable(stream.driver(), host, bytes);
@@ -150,7 +157,8 @@ impl<'a> Bounce<'a> {
     /// The copy is not enqueued yet.
     #[inline]
     pub(crate) unsafe fn as_mut_slice(&mut self) -> &mut [u8] {
-        // SAFETY: the bytes are initialized, and reserved for this copy, which the caller has not enqueued yet.
+        // SAFETY: the bytes are initialized, and reserved for this copy, which the caller has not
+        // enqueued yet.
         unsafe { slice::from_raw_parts_mut(self.address, self.bytes) }
     }
 
@@ -186,7 +194,8 @@ impl Drop for Bounce<'_> {
 }
 
 impl Staging {
-    /// Returns a bounce buffer of `bytes` bytes that no stream uses any more, or a new one. Returns `None` if there are too many.
+    /// Returns a bounce buffer of `bytes` bytes that no stream uses any more, or a new one. Returns
+    /// `None` if there are too many.
     #[cold]
     fn bounce_buffer(&self, bytes: usize) -> Option<Box<BounceBuffer>> {
         let oldest = self.take_idle_buffer(bytes);
@@ -267,8 +276,8 @@ impl StreamBuffers {
             .min(MAX_COPY)
     }
 
-    /// Reserves bytes for a copy of `bytes` bytes, at most [`StreamBuffers::max_copy`], on `stream`, to which this value is
-    /// attached. Returns `None` if no buffer has room.
+    /// Reserves bytes for a copy of `bytes` bytes, at most [`StreamBuffers::max_copy`], on
+    /// `stream`, to which this value is attached. Returns `None` if no buffer has room.
     #[inline]
     fn reserve<'a>(&'a self, stream: &'a Stream, bytes: usize) -> Option<Bounce<'a>> {
         let mut bounce = Bounce {
@@ -328,8 +337,9 @@ impl BounceBuffer {
         })
     }
 
-    /// Reserves bytes in a buffer that seems full. Waits for the oldest copies if it is. Returns `None` if the bytes do not fit,
-    /// or if no event covers the copies. An error is returned by the driver's own copy, which is used then.
+    /// Reserves bytes in a buffer that seems full. Waits for the oldest copies if it is. Returns
+    /// `None` if the bytes do not fit, or if no event covers the copies. An error is returned by
+    /// the driver's own copy, which is used then.
     #[cold]
     fn reserve_completed(&mut self, stream: &Stream, bytes: u64) -> Option<u64> {
         loop {
@@ -343,8 +353,8 @@ impl BounceBuffer {
         }
     }
 
-    /// Records an event after the copies that no event covers. Does nothing if this fails, if other code captures the stream, or if
-    /// all events are in use.
+    /// Records an event after the copies that no event covers. Does nothing if this fails, if other
+    /// code captures the stream, or if all events are in use.
     fn cover(&mut self, stream: &Stream) {
         if self.circle.covered == self.circle.end {
             return;
@@ -440,7 +450,8 @@ impl Circle {
         }
     }
 
-    /// Reserves `bytes` consecutive bytes and returns their offset in the buffer. Returns `None` if they are in use.
+    /// Reserves `bytes` consecutive bytes and returns their offset in the buffer. Returns `None` if
+    /// they are in use.
     #[inline]
     fn reserve(&mut self, bytes: u64) -> Option<u64> {
         if self.is_empty() {

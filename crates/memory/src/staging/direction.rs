@@ -13,8 +13,9 @@ pub(crate) enum Direction {
 pub(super) const SHORTEST_TILE: usize = 128 << 10;
 
 impl Direction {
-    /// Returns the length of a tile in bytes, for a large staging buffer. Shorter tiles start the device earlier, but
-    /// each is claimed under a lock, and in a copy to the host, its thread waits for an event.
+    /// Returns the length of a tile in bytes, for a large staging buffer. Shorter tiles start the
+    /// device earlier, but each is claimed under a lock, and in a copy to the host, its thread
+    /// waits for an event.
     pub(super) fn tile(self) -> usize {
         match self {
             Self::ToDevice => SHORTEST_TILE,
@@ -22,8 +23,8 @@ impl Direction {
         }
     }
 
-    /// Returns the maximum number of threads of a copy of `bytes` bytes: more compete for the memory while the first batches
-    /// are short, and each takes microseconds to wake.
+    /// Returns the maximum number of threads of a copy of `bytes` bytes: more compete for the
+    /// memory while the first batches are short, and each takes microseconds to wake.
     pub(super) fn max_threads(self, bytes: usize) -> usize {
         match (self, bytes >> 20) {
             (Self::ToDevice, 0..4) | (Self::ToHost, 0..16) => 4,

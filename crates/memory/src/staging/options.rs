@@ -3,25 +3,27 @@
 use std::num::NonZeroUsize;
 use std::thread;
 
-/// Options for copies from and to pageable slices, which are staged through pinned memory. The defaults suit machines
-/// of any size.
+/// Options for copies from and to pageable slices, which are staged through pinned memory. The
+/// defaults suit machines of any size.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct StagingOptions {
-    /// The maximum number of threads of a copy, including the calling thread. The others sleep between copies. Values
-    /// below 2 disable staging, and values above 64 count as 64. A copy of less than 64 MiB uses at most 12, and a
-    /// shorter one fewer. The default is one per CPU core, at most 16.
+    /// The maximum number of threads of a copy, including the calling thread. The others sleep
+    /// between copies. Values below 2 disable staging, and values above 64 count as 64. A copy of
+    /// less than 64 MiB uses at most 12, and a shorter one fewer. The default is one per CPU core,
+    /// at most 16.
     pub threads: usize,
-    /// The maximum size of a staging buffer in bytes. A context has at most two of them, which are no longer than the
-    /// longest copy so far, rounded up to a power of two. The default is 64 MiB.
+    /// The maximum size of a staging buffer in bytes. A context has at most two of them, which are
+    /// no longer than the longest copy so far, rounded up to a power of two. The default is 64 MiB.
     pub buffer_bytes: usize,
     /// The minimum size in bytes of a copy that is staged. The default is 768 KiB.
     pub threshold: usize,
-    /// The maximum size in bytes of a copy to the device through a bounce buffer, for which the host does not wait. 0
-    /// disables it, and values above 1 MiB count as 1 MiB. The default is 768 KiB.
+    /// The maximum size in bytes of a copy to the device through a bounce buffer, for which the
+    /// host does not wait. 0 disables it, and values above 1 MiB count as 1 MiB. The default is 768
+    /// KiB.
     pub upload_bounce_bytes: usize,
-    /// The maximum size in bytes of a copy to the host through a bounce buffer. 0 disables it, and values above 1 MiB
-    /// count as 1 MiB. The default is 768 KiB.
+    /// The maximum size in bytes of a copy to the host through a bounce buffer. 0 disables it, and
+    /// values above 1 MiB count as 1 MiB. The default is 768 KiB.
     pub download_bounce_bytes: usize,
 }
 

@@ -1,7 +1,7 @@
 //! Copies whose stores bypass the CPU's caches.
 
-/// Copies `source` to `target`, which the device reads next. The stores bypass the caches on x86-64: the device reads
-/// memory that is modified in the cache of a core at half the speed.
+/// Copies `source` to `target`, which the device reads next. The stores bypass the caches on
+/// x86-64: the device reads memory that is modified in the cache of a core at half the speed.
 ///
 /// # Panics
 ///
@@ -23,8 +23,8 @@ pub(super) fn copy_past_cache(target: &mut [u8], source: &[u8]) {
     for (vector, chunk) in vectors.iter_mut().zip(chunks) {
         // SAFETY: 16 bytes can be read from the chunk, at any alignment.
         let value = unsafe { _mm_loadu_si128(chunk.as_ptr().cast()) };
-        // SAFETY: the vector is valid for writes and aligned. The fence below orders the store before any access by
-        // another thread or the device.
+        // SAFETY: the vector is valid for writes and aligned. The fence below orders the store
+        // before any access by another thread or the device.
         unsafe { _mm_stream_si128(vector, value) };
     }
     tail.copy_from_slice(last);

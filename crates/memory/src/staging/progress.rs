@@ -9,10 +9,11 @@ use super::direction::Direction;
 
 /// The progress of a copy through a staging buffer.
 ///
-/// The slice consists of tiles of equal length, and the staging buffer of as many slots as fit. Tile `i` uses slot
-/// `i % slots`. Threads copy tiles between the slice and the slots; the device copies batches of consecutive tiles,
-/// which one thread at a time enqueues, in order. In a copy to the device, the threads are ahead of the device; in a
-/// copy to the host, the device is ahead of the threads.
+/// The slice consists of tiles of equal length, and the staging buffer of as many slots as fit.
+/// Tile `i` uses slot `i % slots`. Threads copy tiles between the slice and the slots; the device
+/// copies batches of consecutive tiles, which one thread at a time enqueues, in order. In a copy to
+/// the device, the threads are ahead of the device; in a copy to the host, the device is ahead of
+/// the threads.
 pub(super) struct Progress<S> {
     direction: Direction,
     size: Size,
@@ -42,7 +43,8 @@ struct State<S> {
     ahead: VecDeque<bool>,
     /// The number of tiles that have been enqueued on the device.
     enqueued: usize,
-    /// For each slot, the slot of the last tile of its batch, whose event is recorded after the batch.
+    /// For each slot, the slot of the last tile of its batch, whose event is recorded after the
+    /// batch.
     batch_ends: Box<[usize]>,
     is_enqueuing: bool,
     is_stopped: bool,
@@ -54,7 +56,8 @@ pub(super) struct Tile<S> {
     pub(super) index: usize,
     /// The tile's part of the slice.
     pub(super) part: S,
-    /// The slot whose event completes before the thread may access the tile's slot; `None` if the slot is unused.
+    /// The slot whose event completes before the thread may access the tile's slot; `None` if the
+    /// slot is unused.
     pub(super) wait_for: Option<usize>,
 }
 
@@ -88,8 +91,8 @@ impl<S: Split> Progress<S> {
         }
     }
 
-    /// Claims the next tile for the calling thread, and waits until its slot may be accessed once the tile's event has
-    /// completed. Returns `None` if no tile is left or the copy is stopped.
+    /// Claims the next tile for the calling thread, and waits until its slot may be accessed once
+    /// the tile's event has completed. Returns `None` if no tile is left or the copy is stopped.
     pub(super) fn claim(&self) -> Option<Tile<S>> {
         let mut state = self.state.lock();
         while !state.is_stopped
@@ -124,8 +127,9 @@ impl<S: Split> Progress<S> {
         }
     }
 
-    /// Returns the next batch to enqueue, if enough tiles are ready and no other thread is enqueuing. The caller
-    /// enqueues it, records the event of its last slot, and calls [`Progress::enqueued`].
+    /// Returns the next batch to enqueue, if enough tiles are ready and no other thread is
+    /// enqueuing. The caller enqueues it, records the event of its last slot, and calls
+    /// [`Progress::enqueued`].
     pub(super) fn next_batch(&self) -> Option<Range<usize>> {
         let mut state = self.state.lock();
         if state.is_enqueuing || state.is_stopped {
@@ -176,7 +180,8 @@ impl<S: Split> Progress<S> {
     /// Returns the length of the batch that begins with tile `start`.
     ///
     /// - The first batches are short, so that device and threads both begin early.
-    /// - The lengths double, because each copy by the device has a fixed cost of a few microseconds.
+    /// - The lengths double, because each copy by the device has a fixed cost of a few
+    ///   microseconds.
     /// - The last batches are short again, so that device and threads end at the same time.
     fn batch_length(&self, start: usize) -> usize {
         let Size { tiles, slots, .. } = self.size;
@@ -241,7 +246,8 @@ mod tests {
         assert_eq!(batches(7, 3), [1; 7]);
     }
 
-    /// Copies on several threads, with an array in place of the device, and one in place of the staging buffer.
+    /// Copies on several threads, with an array in place of the device, and one in place of the
+    /// staging buffer.
     fn copy_on_threads(direction: Direction, length: usize, size: Size, threads: usize) {
         let source: Vec<u8> = (0..length).map(|byte| (byte % 251) as u8 + 1).collect();
         let device = Mutex::new(if direction == Direction::ToHost {

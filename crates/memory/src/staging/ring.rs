@@ -21,7 +21,8 @@ use crate::{PinnedBuffer, PinnedFlags, wait};
 pub(super) struct Ring {
     stream: Stream,
     memory: PinnedBuffer<u8>,
-    /// One event for each slot of the shortest length, recorded after each batch that ends with the slot.
+    /// One event for each slot of the shortest length, recorded after each batch that ends with the
+    /// slot.
     events: Vec<Event>,
     generation: u64,
     /// `true` if all work on the stream is known to have completed.
@@ -31,7 +32,8 @@ pub(super) struct Ring {
 /// The minimum number of slots of a staging buffer of several bytes.
 const FEWEST_SLOTS: usize = 8;
 
-/// Calls the function that it is given once or more often, on any threads, and returns when all calls have returned.
+/// Calls the function that it is given once or more often, on any threads, and returns when all
+/// calls have returned.
 pub(super) trait Run: FnOnce(&(dyn Fn() + Sync)) {}
 
 impl<F: FnOnce(&(dyn Fn() + Sync))> Run for F {}
@@ -73,11 +75,13 @@ impl Ring {
         bytes.div_ceil(tile_length(self.byte_len(), direction.tile()))
     }
 
-    /// Copies `source` to the device on the threads of `run`, and waits until the copy has completed.
+    /// Copies `source` to the device on the threads of `run`, and waits until the copy has
+    /// completed.
     ///
     /// # Safety
     ///
-    /// `target` is the address of live memory of the same size, which this stream may write under `access`.
+    /// `target` is the address of live memory of the same size, which this stream may write under
+    /// `access`.
     pub(super) unsafe fn upload(
         &mut self,
         target: CUdeviceptr,
@@ -86,8 +90,8 @@ impl Ring {
         run: impl Run,
     ) -> Result<()> {
         let enqueue = |operation: &Operation<'_>, staged: *mut u8, offset: usize, bytes| {
-            // SAFETY: the caller guarantees the target; `staged` has this many bytes, and is not accessed until the event
-            // recorded after the copy has completed.
+            // SAFETY: the caller guarantees the target; `staged` has this many bytes, and is not
+            // accessed until the event recorded after the copy has completed.
             unsafe {
                 enqueue::to_device(
                     operation,
@@ -108,12 +112,13 @@ impl Ring {
         )
     }
 
-    /// Copies from the device to `target` on the threads of `run`, and waits until the copy has completed. On success,
-    /// all of `target` is initialized.
+    /// Copies from the device to `target` on the threads of `run`, and waits until the copy has
+    /// completed. On success, all of `target` is initialized.
     ///
     /// # Safety
     ///
-    /// `source` is the address of live memory of the same size, which this stream may read under `access`.
+    /// `source` is the address of live memory of the same size, which this stream may read under
+    /// `access`.
     pub(super) unsafe fn download(
         &mut self,
         target: &mut [MaybeUninit<u8>],
@@ -123,8 +128,8 @@ impl Ring {
     ) -> Result<()> {
         let bytes = target.len();
         let enqueue = |operation: &Operation<'_>, staged: *mut u8, offset: usize, bytes| {
-            // SAFETY: the caller guarantees the source; `staged` has room for this many bytes, and is not accessed until
-            // the event recorded after the copy has completed.
+            // SAFETY: the caller guarantees the source; `staged` has room for this many bytes, and
+            // is not accessed until the event recorded after the copy has completed.
             unsafe {
                 enqueue::to_host(
                     operation,
@@ -145,8 +150,9 @@ impl Ring {
         )
     }
 
-    /// Copies `slice`. `copy_tile` copies from or to a slot; its last argument is `true` if the slot is used for the first
-    /// time. `enqueue` receives the slots of a batch, the offset in the slice and the number of bytes.
+    /// Copies `slice`. `copy_tile` copies from or to a slot; its last argument is `true` if the
+    /// slot is used for the first time. `enqueue` receives the slots of a batch, the offset in the
+    /// slice and the number of bytes.
     #[expect(
         clippy::too_many_arguments,
         reason = "the two directions differ in all of them"
@@ -183,8 +189,8 @@ impl Ring {
         let serve = || job.serve(&copy_tile, access, &enqueue);
         let copied = catch_unwind(AssertUnwindSafe(|| run(&serve)));
         let result = job.result.into_inner();
-        // Neither the staging buffer nor the device memory may be freed while the device copies, and no other code
-        // tracks this stream.
+        // Neither the staging buffer nor the device memory may be freed while the device copies,
+        // and no other code tracks this stream.
         let waited = wait::until_done(&self.stream);
         copied.unwrap_or_else(|payload| resume_unwind(payload));
         let result = result.and(waited);
@@ -198,8 +204,9 @@ fn tile_length(bytes: usize, longest: usize) -> usize {
     (bytes / FEWEST_SLOTS).clamp(1, longest)
 }
 
-/// Copies to a slot. While the slots are unused, the device reads each soon after it is written. Later it lags behind,
-/// the tiles have left the caches of the cores, and bypassing the shared cache would be slower.
+/// Copies to a slot. While the slots are unused, the device reads each soon after it is written.
+/// Later it lags behind, the tiles have left the caches of the cores, and bypassing the shared
+/// cache would be slower.
 fn stage(slot: &mut [u8], source: &[u8], is_first_use: bool) {
     if is_first_use {
         copy_past_cache(slot, source);
@@ -210,7 +217,8 @@ fn stage(slot: &mut [u8], source: &[u8], is_first_use: bool) {
 
 /// Copies from a slot.
 fn unstage(slot: &mut [u8], target: &mut [MaybeUninit<u8>], _: bool) {
-    // SAFETY: initialized bytes are valid as `MaybeUninit<u8>`, which has the same layout, and the borrow is the same.
+    // SAFETY: initialized bytes are valid as `MaybeUninit<u8>`, which has the same layout, and the
+    // borrow is the same.
     let staged =
         unsafe { slice::from_raw_parts(slot.as_ptr().cast::<MaybeUninit<u8>>(), slot.len()) };
     target.copy_from_slice(staged);
@@ -267,8 +275,8 @@ impl<S: Split> Job<'_, S> {
                 .slots
                 .tile
                 .min(self.bytes - tile.index * self.slots.tile);
-            // SAFETY: the tile is this thread's until it is finished, and the event shows that the device has completed
-            // its last copy from or to the slot.
+            // SAFETY: the tile is this thread's until it is finished, and the event shows that the
+            // device has completed its last copy from or to the slot.
             let slot = unsafe { self.slots.get(tile.index, bytes) };
             copy_tile(slot, tile.part, tile.wait_for.is_none());
             self.progress.finish(tile.index);
@@ -310,7 +318,8 @@ struct Slots {
     count: usize,
 }
 
-// SAFETY: the memory belongs to the staging buffer, which the copy borrows exclusively; `Slots::get` is unsafe.
+// SAFETY: the memory belongs to the staging buffer, which the copy borrows exclusively;
+// `Slots::get` is unsafe.
 unsafe impl Sync for Slots {}
 
 impl Slots {
@@ -329,7 +338,8 @@ impl Slots {
         reason = "the caller guarantees that the slot is not shared"
     )]
     unsafe fn get(&self, tile: usize, bytes: usize) -> &mut [u8] {
-        // SAFETY: the slot lies in the staging buffer, which is initialized, and the caller guarantees exclusive access.
+        // SAFETY: the slot lies in the staging buffer, which is initialized, and the caller
+        // guarantees exclusive access.
         unsafe { slice::from_raw_parts_mut(self.address(tile), bytes) }
     }
 }

@@ -223,7 +223,8 @@ fn columns(operation: Operation, layout: &TensorLayout, channels: u32, pixels: u
     })
 }
 
-/// Returns the size of `elements` in the innermost dimension in bytes, which must fit the swizzle span.
+/// Returns the size of `elements` in the innermost dimension in bytes, which must fit the swizzle
+/// span.
 fn inner(operation: Operation, layout: &TensorLayout, elements: u32) -> Result<u64> {
     let elements = u64::from(elements);
     require(

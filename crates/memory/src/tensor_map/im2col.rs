@@ -2,11 +2,12 @@
 
 use curium_driver::sys::CUtensorMapIm2ColWideMode;
 
-/// An im2col column: the pixels of a tensor (channels, width, height, depth, images) that one copy transfers.
+/// An im2col column: the pixels of a tensor (channels, width, height, depth, images) that one copy
+/// transfers.
 ///
-/// The corners are offsets from the first and from the last pixel, width first. Tensors of rank 3 have one offset from
-/// -32768 to 32767, rank 4 two from -128 to 127, and rank 5 three from -16 to 15. A copy transfers 1 to 256 channels
-/// per pixel and 1 to 1024 pixels per column.
+/// The corners are offsets from the first and from the last pixel, width first. Tensors of rank 3
+/// have one offset from -32768 to 32767, rank 4 two from -128 to 127, and rank 5 three from -16 to 15.
+/// A copy transfers 1 to 256 channels per pixel and 1 to 1024 pixels per column.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Im2col<'a> {
     /// The lower corner of the bounding box, relative to the first pixel.
@@ -19,8 +20,8 @@ pub struct Im2col<'a> {
     pub pixels_per_column: u32,
 }
 
-/// An im2col column along the width. It differs from [`Im2col`] in having one offset from the first and one from the
-/// last pixel of a row, each from -32768 to 32767.
+/// An im2col column along the width. It differs from [`Im2col`] in having one offset from the first
+/// and one from the last pixel of a row, each from -32768 to 32767.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Im2colWide {
     /// The lower corner of the bounding box, relative to the first pixel of a row.

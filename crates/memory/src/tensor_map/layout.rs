@@ -11,14 +11,15 @@ use curium_driver::sys::{
 /// The maximum number of dimensions.
 pub(super) const MAX_RANK: usize = 5;
 
-/// The layout of a tensor in device memory, and how it is copied to shared memory. The innermost dimension comes first;
-/// its elements are contiguous, so it has no stride.
+/// The layout of a tensor in device memory, and how it is copied to shared memory. The innermost
+/// dimension comes first; its elements are contiguous, so it has no stride.
 ///
 /// TMA requires the following, which every [`TensorMap`](super::TensorMap) checks:
 /// - 1 to 5 dimensions, 3 or more if the layout is interleaved;
-/// - an address that is a multiple of 16, or of 32 for [`TensorInterleave::Bytes32`] and for 16-byte packed types;
-/// - extents of 1 to 2³² elements, the innermost a multiple of 128 for 16-byte packed types and of 2 for other packed
-///   types;
+/// - an address that is a multiple of 16, or of 32 for [`TensorInterleave::Bytes32`] and for
+///   16-byte packed types;
+/// - extents of 1 to 2³² elements, the innermost a multiple of 128 for 16-byte packed types and of
+///   2 for other packed types;
 /// - strides that are multiples of 16 (or 32, as for the address) below 2⁴⁰ bytes;
 /// - element strides of 1 to 8;
 /// - [`TensorSwizzle::Bytes32`] with [`TensorInterleave::Bytes32`];
@@ -72,9 +73,11 @@ pub enum TensorDataType {
     TensorFloat32FlushToZero,
     /// Sixteen 4-bit numbers in 8 bytes. Requires a driver for CUDA 12.8.
     Packed4Align8,
-    /// Sixteen 4-bit numbers in 8 bytes, padded to 16 bytes in shared memory. Requires a driver for CUDA 12.8.
+    /// Sixteen 4-bit numbers in 8 bytes, padded to 16 bytes in shared memory. Requires a driver for
+    /// CUDA 12.8.
     Packed4Align16,
-    /// Sixteen 6-bit numbers in 12 bytes, padded to 16 bytes in shared memory. Requires a driver for CUDA 12.8.
+    /// Sixteen 6-bit numbers in 12 bytes, padded to 16 bytes in shared memory. Requires a driver
+    /// for CUDA 12.8.
     Packed6Align16,
 }
 
@@ -105,8 +108,8 @@ pub enum TensorSwizzle {
     Bytes128,
     /// Spans of 128 bytes with 32-byte atoms. Requires a driver for CUDA 12.8.
     Bytes128Atom32,
-    /// Spans of 128 bytes with 32-byte atoms, with the 16-byte halves swapped in every other row. Requires a driver for
-    /// CUDA 12.8.
+    /// Spans of 128 bytes with 32-byte atoms, with the 16-byte halves swapped in every other row.
+    /// Requires a driver for CUDA 12.8.
     Bytes128Atom32Flip8,
     /// Spans of 128 bytes with 64-byte atoms. Requires a driver for CUDA 12.8.
     Bytes128Atom64,
@@ -137,7 +140,8 @@ pub enum TensorFill {
 }
 
 impl TensorLayout {
-    /// Creates the layout of a contiguous tensor at `pointer` with `extents` elements in each dimension, innermost first.
+    /// Creates the layout of a contiguous tensor at `pointer` with `extents` elements in each
+    /// dimension, innermost first.
     #[must_use]
     pub fn new<T>(data_type: TensorDataType, pointer: DevicePointer<T>, extents: &[u64]) -> Self {
         let mut layout = Self {
@@ -179,8 +183,8 @@ impl TensorLayout {
         self
     }
 
-    /// Sets the element stride of each dimension: only every n-th element is copied. Layouts without interleaving
-    /// ignore the stride of the innermost dimension.
+    /// Sets the element stride of each dimension: only every n-th element is copied. Layouts
+    /// without interleaving ignore the stride of the innermost dimension.
     #[must_use]
     pub fn with_element_strides(mut self, steps: &[u32]) -> Self {
         self.given[1] = Some(steps.len());
@@ -238,8 +242,8 @@ impl TensorLayout {
         &self.steps[..self.rank.min(MAX_RANK)]
     }
 
-    /// Returns the number of bytes from the first to the last element of a layout without interleaving. Extents and
-    /// strides must have been checked.
+    /// Returns the number of bytes from the first to the last element of a layout without
+    /// interleaving. Extents and strides must have been checked.
     pub(super) fn span(&self) -> u128 {
         let width = (u128::from(self.extents[0]) * u128::from(self.data_type.bits())).div_ceil(8);
         let outer = self.extents().iter().skip(1).zip(self.strides());
@@ -249,8 +253,8 @@ impl TensorLayout {
                 .sum::<u128>()
     }
 
-    /// Returns the number of bytes from the first element to the end of the last write by TMA: rows are written in
-    /// units of 16 bytes.
+    /// Returns the number of bytes from the first element to the end of the last write by TMA: rows
+    /// are written in units of 16 bytes.
     pub(super) fn written_span(&self) -> u128 {
         self.span().next_multiple_of(16)
     }

@@ -9,20 +9,22 @@ use super::{Im2col, Im2colWide, TensorInterleave, TensorLayout, TensorMap};
 use crate::operand::Operand;
 use crate::{DeviceView, DeviceViewMut};
 
-/// The kernel parameter type of a [`TensorMap`] that the kernel only reads through. Pass a `&`[`TensorView`] for it.
+/// The kernel parameter type of a [`TensorMap`] that the kernel only reads through. Pass a
+/// `&`[`TensorView`] for it.
 #[derive(Clone, Copy, Debug)]
 pub struct TensorRead;
 
-/// The kernel parameter type of a [`TensorMap`] that the kernel reads and writes through. Pass a `&mut`
-/// [`TensorViewMut`] for it.
+/// The kernel parameter type of a [`TensorMap`] that the kernel reads and writes through. Pass a
+/// `&mut` [`TensorViewMut`] for it.
 #[derive(Clone, Copy, Debug)]
 pub struct TensorWrite;
 
 /// A [`TensorMap`] of a tensor in borrowed memory, for reading.
 ///
-/// A [`TensorMap`] alone is only an address, whose validity each launch must guarantee. A view is within its memory, borrows it, and orders
-/// the launch with other accesses. A kernel that accesses memory only through its maps can be [declared
-/// safe](curium_driver::Kernel::declare_safe), because TMA checks the bounds.
+/// A [`TensorMap`] alone is only an address, whose validity each launch must guarantee. A view is
+/// within its memory, borrows it, and orders the launch with other accesses. A kernel that accesses
+/// memory only through its maps can be [declared safe](curium_driver::Kernel::declare_safe),
+/// because TMA checks the bounds.
 ///
 /// ```
 /// use curium_memory::{DeviceBuffer, TensorDataType, TensorLayout, TensorView};
@@ -44,7 +46,8 @@ pub struct TensorView<'a> {
     memory: Operand<'a>,
 }
 
-/// A [`TensorMap`] of a tensor in exclusively borrowed memory, for reading and writing. See [`TensorView`].
+/// A [`TensorMap`] of a tensor in exclusively borrowed memory, for reading and writing. See
+/// [`TensorView`].
 pub struct TensorViewMut<'a> {
     map: TensorMap,
     memory: Operand<'a>,
@@ -67,7 +70,8 @@ impl<'a> TensorView<'a> {
     ///
     /// # Errors
     ///
-    /// As for [`TensorMap::tiled`]; an argument error if the layout is interleaved or the tensor is not within the memory.
+    /// As for [`TensorMap::tiled`]; an argument error if the layout is interleaved or the tensor is
+    /// not within the memory.
     pub fn tiled<T: 'a>(
         memory: impl Into<DeviceView<'a, T>>,
         layout: &TensorLayout,
@@ -92,7 +96,8 @@ impl<'a> TensorView<'a> {
     ///
     /// # Errors
     ///
-    /// As for [`TensorMap::im2col`]; an argument error if the layout is interleaved or the tensor is not within the memory.
+    /// As for [`TensorMap::im2col`]; an argument error if the layout is interleaved or the tensor
+    /// is not within the memory.
     pub fn im2col<T: 'a>(
         memory: impl Into<DeviceView<'a, T>>,
         layout: &TensorLayout,
@@ -111,13 +116,16 @@ impl<'a> TensorView<'a> {
         })
     }
 
-    /// Creates a map of [im2col columns along the width](TensorMap::im2col_wide) of images in `memory`.
+    /// Creates a map of [im2col columns along the width](TensorMap::im2col_wide) of images in
+    /// `memory`.
     ///
-    /// CUDA: `cuTensorMapEncodeIm2colWide`. Requires a driver for CUDA 12.8 and a device of compute capability 10.0.
+    /// CUDA: `cuTensorMapEncodeIm2colWide`. Requires a driver for CUDA 12.8 and a device of compute
+    /// capability 10.0.
     ///
     /// # Errors
     ///
-    /// As for [`TensorMap::im2col_wide`]; an argument error if the layout is interleaved or the tensor is not within the memory.
+    /// As for [`TensorMap::im2col_wide`]; an argument error if the layout is interleaved or the
+    /// tensor is not within the memory.
     pub fn im2col_wide<T: 'a>(
         memory: impl Into<DeviceView<'a, T>>,
         layout: &TensorLayout,
@@ -150,8 +158,8 @@ impl<'a> TensorViewMut<'a> {
     ///
     /// # Errors
     ///
-    /// As for [`TensorView::tiled`]. TMA rounds the end of the last row up to a multiple of 16 bytes, and that end must
-    /// lie within the memory.
+    /// As for [`TensorView::tiled`]. TMA rounds the end of the last row up to a multiple of 16
+    /// bytes, and that end must lie within the memory.
     pub fn tiled<T: 'a>(
         memory: impl Into<DeviceViewMut<'a, T>>,
         layout: &TensorLayout,
@@ -202,9 +210,9 @@ impl<'a> TensorViewMut<'a> {
     }
 }
 
-// SAFETY: `bind` makes the stream wait for the last writes, and the memory cannot be written while it is borrowed.
-// Later writers wait for this access, which `launched` records. The tensor is in live memory, because freeing waits
-// too.
+// SAFETY: `bind` makes the stream wait for the last writes, and the memory cannot be written while
+// it is borrowed. Later writers wait for this access, which `launched` records. The tensor is in
+// live memory, because freeing waits too.
 unsafe impl Argument<TensorRead> for &TensorView<'_> {
     unsafe fn bind(&mut self, operation: &mut Operation<'_>) -> Result<TensorMap> {
         self.memory
@@ -218,8 +226,9 @@ unsafe impl Argument<TensorRead> for &TensorView<'_> {
     }
 }
 
-// SAFETY: `bind` makes the stream wait for every access, the memory is borrowed exclusively, and later accesses wait
-// for this one, which `launched` records. The tensor is in live memory, because freeing waits too.
+// SAFETY: `bind` makes the stream wait for every access, the memory is borrowed exclusively, and
+// later accesses wait for this one, which `launched` records. The tensor is in live memory, because
+// freeing waits too.
 unsafe impl Argument<TensorWrite> for &mut TensorViewMut<'_> {
     unsafe fn bind(&mut self, operation: &mut Operation<'_>) -> Result<TensorMap> {
         self.memory

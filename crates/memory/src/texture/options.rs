@@ -151,8 +151,8 @@ impl TextureOptions {
         self
     }
 
-    /// Returns the options for an array of this shape. The device reads a one-dimensional array as a single row, so a
-    /// border in the second dimension would be blended into every element.
+    /// Returns the options for an array of this shape. The device reads a one-dimensional array as
+    /// a single row, so a border in the second dimension would be blended into every element.
     pub(super) const fn within(mut self, shape: ArrayShape) -> Self {
         if shape.is_line() {
             self.address_modes = [

@@ -63,7 +63,8 @@ impl TextureView {
     }
 }
 
-/// Converts the range to an inclusive one, as the driver requires, which cannot express an empty range.
+/// Converts the range to an inclusive one, as the driver requires, which cannot express an empty
+/// range.
 fn inclusive(what: &str, range: &Range<u32>) -> Result<RangeInclusive<u32>> {
     if range.is_empty() {
         return Err(Error::argument(

@@ -29,8 +29,8 @@ pub(crate) fn copy(operation: Operation<'_>, to: Operand<'_>, from: Operand<'_>)
         let raw = operation.raw_stream();
         let bytes = to.bytes;
         enqueue::spanning(operation, || {
-            // SAFETY: both operands have this many bytes and are live on this stream, which has waited for conflicting
-            // accesses.
+            // SAFETY: both operands have this many bytes and are live on this stream, which has
+            // waited for conflicting accesses.
             unsafe {
                 call!(
                     driver,
@@ -41,11 +41,12 @@ pub(crate) fn copy(operation: Operation<'_>, to: Operand<'_>, from: Operand<'_>)
     })
 }
 
-/// Enqueues a copy between operands on any device. The operation has waited for conflicting accesses.
+/// Enqueues a copy between operands on any device. The operation has waited for conflicting
+/// accesses.
 pub(crate) fn any(operation: &Operation<'_>, to: &Operand<'_>, from: &Operand<'_>) -> Result<()> {
     enqueue::spanning(operation, || {
-        // SAFETY: both operands have this many bytes and are live on this stream, which has waited for conflicting
-        // accesses.
+        // SAFETY: both operands have this many bytes and are live on this stream, which has waited
+        // for conflicting accesses.
         unsafe {
             call!(
                 operation.driver(),
@@ -55,7 +56,8 @@ pub(crate) fn any(operation: &Operation<'_>, to: &Operand<'_>, from: &Operand<'_
     })
 }
 
-/// Copies like [`copy`], with hints if the driver supports them and both operands are on the stream's device.
+/// Copies like [`copy`], with hints if the driver supports them and both operands are on the
+/// stream's device.
 pub(crate) fn copy_with(
     operation: Operation<'_>,
     to: Operand<'_>,
@@ -74,13 +76,14 @@ pub(crate) fn copy_with(
     transfer(operation, &to, &from, |operation| {
         if is_single {
             return enqueue::spanning(operation, || {
-                // SAFETY: both operands have this many bytes and are live on this stream, which has waited for conflicting
-                // accesses; the attributes outlive the call and request stream order.
+                // SAFETY: both operands have this many bytes and are live on this stream, which has
+                // waited for conflicting accesses; the attributes outlive the call and request
+                // stream order.
                 unsafe { with_attributes(operation, &to, &from, attributes) }
             });
         }
-        // SAFETY: both operands have this many bytes and are live on this stream, which has waited for conflicting
-        // accesses; the attributes outlive the call and request stream order.
+        // SAFETY: both operands have this many bytes and are live on this stream, which has waited
+        // for conflicting accesses; the attributes outlive the call and request stream order.
         unsafe { single_copy_batch(operation, &to, &from, attributes) }
     })
 }
@@ -89,7 +92,8 @@ pub(crate) fn copy_with(
 ///
 /// # Safety
 ///
-/// Both operands are live on the stream, which has waited for conflicting accesses, and the attributes are readable.
+/// Both operands are live on the stream, which has waited for conflicting accesses, and the
+/// attributes are readable.
 unsafe fn with_attributes(
     operation: &Operation<'_>,
     to: &Operand<'_>,
@@ -113,7 +117,8 @@ unsafe fn with_attributes(
 ///
 /// # Safety
 ///
-/// Both operands are live on the stream, which has waited for conflicting accesses, and the attributes are readable.
+/// Both operands are live on the stream, which has waited for conflicting accesses, and the
+/// attributes are readable.
 unsafe fn single_copy_batch(
     operation: &Operation<'_>,
     to: &Operand<'_>,
@@ -130,8 +135,8 @@ unsafe fn single_copy_batch(
     let bytes = &raw mut bytes;
     let first = &raw mut first;
     operation.stream().context().entered(|driver| {
-        // SAFETY: the caller guarantees the operands and the attributes, each array has one entry, and a context is
-        // current.
+        // SAFETY: the caller guarantees the operands and the attributes, each array has one entry,
+        // and a context is current.
         unsafe {
             call!(
                 driver,

@@ -12,8 +12,8 @@ use crate::operand::Operand;
 use crate::staging::{self, Bounce, Direction};
 use crate::{MappedBuffer, enqueue, wait};
 
-/// Copies `source` to `target`, which must have the same size, on `stream`. Waits until the copy has completed, unless it is
-/// small: its bytes are then in a bounce buffer.
+/// Copies `source` to `target`, which must have the same size, on `stream`. Waits until the copy
+/// has completed, unless it is small: its bytes are then in a bounce buffer.
 pub(crate) fn upload<T: NoUninit>(
     name: &'static str,
     stream: &Stream,
@@ -44,13 +44,14 @@ pub(crate) fn upload<T: NoUninit>(
         }
         copied
     };
-    // SAFETY: the memory is live, has this many bytes, and is borrowed exclusively until the copy has completed.
+    // SAFETY: the memory is live, has this many bytes, and is borrowed exclusively until the copy
+    // has completed.
     if let Some(result) = unsafe { staging::upload(stream, target.address, source, access) } {
         return result;
     }
     target.tracked.before_write(&mut operation)?;
-    // SAFETY: both operands have this many bytes, the device operand is live on this stream, and `source` is borrowed
-    // until the stream has been synchronized below.
+    // SAFETY: both operands have this many bytes, the device operand is live on this stream, and
+    // `source` is borrowed until the stream has been synchronized below.
     unsafe {
         enqueue::to_device(
             &operation,
@@ -77,8 +78,8 @@ fn upload_through(
     unsafe { bounce.as_mut_slice() }.copy_from_slice(source);
     target.tracked.before_write(&mut operation)?;
     let staged = bounce.as_mut_ptr().cast_const().cast();
-    // SAFETY: both operands have this many bytes, the device operand is live on this stream, and the bytes of the bounce
-    // buffer are not reserved again before the copy has completed.
+    // SAFETY: both operands have this many bytes, the device operand is live on this stream, and
+    // the bytes of the bounce buffer are not reserved again before the copy has completed.
     unsafe { enqueue::to_device(&operation, target.address, staged, target.bytes) }
         .map_err(|error| target.explain(error))?;
     target.tracked.after_partial_write(&mut operation);
@@ -102,13 +103,15 @@ fn upload_captured<T: NoUninit>(
     device::copy(stream.enqueue(name)?, target, kept.operand())
 }
 
-/// Returns mapped host memory with a copy of `source`, which the graph of the capture of `stream` can lease.
+/// Returns mapped host memory with a copy of `source`, which the graph of the capture of `stream`
+/// can lease.
 #[cold]
 pub(crate) fn kept<T: NoUninit>(stream: &Stream, source: &[T]) -> Result<MappedBuffer<T>> {
     MappedBuffer::from_slice(&stream.context().stream()?, source)
 }
 
-/// Copies `source` to `target`, which must have the same size, on `stream`. Waits until the copy has completed.
+/// Copies `source` to `target`, which must have the same size, on `stream`. Waits until the copy
+/// has completed.
 pub(crate) fn download<T: AnyBitPattern>(
     name: &'static str,
     stream: &Stream,
@@ -120,7 +123,8 @@ pub(crate) fn download<T: AnyBitPattern>(
         return Ok(());
     }
     let to = target.as_mut_ptr().cast::<MaybeUninit<u8>>();
-    // SAFETY: the bytes are those of `target`, which is borrowed exclusively, and every bit pattern is a valid element.
+    // SAFETY: the bytes are those of `target`, which is borrowed exclusively, and every bit pattern
+    // is a valid element.
     let target_bytes = unsafe { std::slice::from_raw_parts_mut(to, source.bytes) };
     if let Some(bounce) = Bounce::reserve(stream, to.cast(), source.bytes, Direction::ToHost) {
         return download_through(bounce, operation, source, target_bytes);
@@ -141,8 +145,9 @@ pub(crate) fn download<T: AnyBitPattern>(
         return result;
     }
     source.tracked.before_read(&mut operation)?;
-    // SAFETY: both operands have this many bytes, the device operand is live on this stream, every bit pattern is a
-    // valid element, and `target` is borrowed until the stream has been synchronized below.
+    // SAFETY: both operands have this many bytes, the device operand is live on this stream, every
+    // bit pattern is a valid element, and `target` is borrowed until the stream has been
+    // synchronized below.
     unsafe { enqueue::to_host(&operation, to.cast(), source.address, source.bytes) }
         .map_err(|error| source.explain(error))?;
     source.tracked.after_read(&mut operation);
@@ -160,8 +165,9 @@ fn download_through(
 ) -> Result<()> {
     let stream = operation.stream();
     source.tracked.before_read(&mut operation)?;
-    // SAFETY: both operands have this many bytes, the device operand is live on this stream, and the bytes of the bounce
-    // buffer are not accessed before the stream has been synchronized below.
+    // SAFETY: both operands have this many bytes, the device operand is live on this stream, and
+    // the bytes of the bounce buffer are not accessed before the stream has been synchronized
+    // below.
     unsafe {
         enqueue::to_host(
             &operation,
@@ -177,8 +183,8 @@ fn download_through(
     if !waited.as_ref().is_err_and(Error::is_sticky) {
         let staged = bounce.as_mut_ptr().cast_const();
         let to = target.as_mut_ptr().cast();
-        // SAFETY: both operands have this many bytes. The copy has completed, also if the first of several waits failed, and the
-        // bytes of the bounce buffer are reserved for it.
+        // SAFETY: both operands have this many bytes. The copy has completed, also if the first of
+        // several waits failed, and the bytes of the bounce buffer are reserved for it.
         unsafe { std::ptr::copy_nonoverlapping(staged, to, target.len()) };
         bounce.finish_completed();
     }

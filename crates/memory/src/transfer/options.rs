@@ -50,7 +50,8 @@ impl CopyOptions {
         self
     }
 
-    /// Returns the raw CUDA value. The source access order is always stream order, which access tracking requires.
+    /// Returns the raw CUDA value. The source access order is always stream order, which access
+    /// tracking requires.
     pub(crate) fn to_raw(self) -> CUmemcpyAttributes {
         CUmemcpyAttributes {
             srcAccessOrder: CUmemcpySrcAccessOrder::CU_MEMCPY_SRC_ACCESS_ORDER_STREAM,

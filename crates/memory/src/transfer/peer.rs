@@ -17,7 +17,8 @@ pub(crate) fn copy(operation: Operation<'_>, to: Operand<'_>, from: Operand<'_>)
     })
 }
 
-/// Enqueues a copy between operands on any device. The operation has waited for conflicting accesses.
+/// Enqueues a copy between operands on any device. The operation has waited for conflicting
+/// accesses.
 pub(crate) fn enqueue(
     operation: &Operation<'_>,
     to: &Operand<'_>,
@@ -29,8 +30,8 @@ pub(crate) fn enqueue(
     let to = to.address;
     let from = from.address;
     let raw = operation.raw_stream();
-    // SAFETY: both operands have this many bytes, belong to the given contexts, and are live on this stream, which has
-    // waited for conflicting accesses.
+    // SAFETY: both operands have this many bytes, belong to the given contexts, and are live on
+    // this stream, which has waited for conflicting accesses.
     unsafe {
         call!(
             operation.driver(),

@@ -121,7 +121,8 @@ pub(crate) fn copy(
     })
 }
 
-/// Copies like [`copy`], with hints if the driver supports them and both operands are on the stream's device.
+/// Copies like [`copy`], with hints if the driver supports them and both operands are on the
+/// stream's device.
 pub(crate) fn copy_with(
     operation: Operation<'_>,
     to: &PitchedOperand<'_>,
@@ -143,12 +144,12 @@ pub(crate) fn copy_with(
     transfer(operation, &to.end, &from.end, |_| {
         stream.context().entered(|driver| {
             if is_single {
-                // SAFETY: the operation is readable, both operands are live on this stream, which has waited for
-                // conflicting accesses, and a context is current.
+                // SAFETY: the operation is readable, both operands are live on this stream, which
+                // has waited for conflicting accesses, and a context is current.
                 return unsafe { call!(driver, cuMemcpy3DWithAttributesAsync(single, 0, raw)) };
             }
-            // SAFETY: the operation is readable, both operands are live on this stream, which has waited for
-            // conflicting accesses, a context is current, and the array has one entry.
+            // SAFETY: the operation is readable, both operands are live on this stream, which has
+            // waited for conflicting accesses, a context is current, and the array has one entry.
             unsafe { call!(driver, cuMemcpy3DBatchAsync_v2(1, single, 0, raw)) }
         })
     })
@@ -167,8 +168,8 @@ pub(crate) fn enqueue(
     to: &PitchedOperand<'_>,
     from: &PitchedOperand<'_>,
 ) -> Result<()> {
-    // A pitched copy of another device's memory without its context is an invalid value, or crashes the process if no
-    // context is current.
+    // A pitched copy of another device's memory without its context is an invalid value, or crashes
+    // the process if no context is current.
     let is_reached = to.end.is_at(operation.stream()) && from.end.is_at(operation.stream());
     if !is_reached {
         return between_devices(operation, to, from);
@@ -181,8 +182,8 @@ pub(crate) fn enqueue(
 ///
 /// # Safety
 ///
-/// `from` points to memory with this layout that is not written until the copy has completed; the stream has waited for
-/// the accesses that conflict with writing `to`.
+/// `from` points to memory with this layout that is not written until the copy has completed; the
+/// stream has waited for the accesses that conflict with writing `to`.
 pub(crate) unsafe fn from_host(
     operation: &Operation<'_>,
     to: &PitchedOperand<'_>,
@@ -204,8 +205,8 @@ pub(crate) unsafe fn from_host(
 ///
 /// # Safety
 ///
-/// `to` points to memory with this layout that is not accessed until the copy has completed; the stream has waited for
-/// the accesses that conflict with reading `from`.
+/// `to` points to memory with this layout that is not accessed until the copy has completed; the
+/// stream has waited for the accesses that conflict with reading `from`.
 pub(crate) unsafe fn to_host(
     operation: &Operation<'_>,
     to: *mut c_void,
@@ -223,8 +224,8 @@ pub(crate) unsafe fn to_host(
     result.map_err(|error| from.end.explain(error))
 }
 
-/// Enqueues a copy. Makes its context current if the memory is on another device, since drivers otherwise
-/// crash the process.
+/// Enqueues a copy. Makes its context current if the memory is on another device, since drivers
+/// otherwise crash the process.
 fn with_context_for(
     operation: &Operation<'_>,
     end: &Operand<'_>,
@@ -327,7 +328,8 @@ fn between_devices(
         Depth: to.layout.depth,
         ..CUDA_MEMCPY3D_PEER::default()
     };
-    // SAFETY: both operands are checked to be in bounds, belong to the given contexts, and are live on this stream.
+    // SAFETY: both operands are checked to be in bounds, belong to the given contexts, and are live
+    // on this stream.
     unsafe {
         call!(
             operation.driver(),

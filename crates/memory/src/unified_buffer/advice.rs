@@ -17,11 +17,13 @@ use curium_driver::{
 use super::UnifiedBuffer;
 use crate::{MemoryLocation, size};
 
-/// Advice about a range of managed memory (`CUmem_advise`). It affects page placement, never contents.
+/// Advice about a range of managed memory (`CUmem_advise`). It affects page placement, never
+/// contents.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum MemoryAdvice {
-    /// The range is mostly read: readers get read-only copies of a page, and a write invalidates them.
+    /// The range is mostly read: readers get read-only copies of a page, and a write invalidates
+    /// them.
     ReadMostly,
     /// Undoes [`MemoryAdvice::ReadMostly`].
     NotReadMostly,
@@ -41,8 +43,8 @@ pub enum MemoryAdvice {
 pub struct RangeAttributes {
     /// `true` if [`MemoryAdvice::ReadMostly`] is set for all pages.
     pub is_read_mostly: bool,
-    /// The preferred location, if it is the same for all pages. Drivers for CUDA 13.0 accept a NUMA node but report
-    /// `None` for it.
+    /// The preferred location, if it is the same for all pages. Drivers for CUDA 13.0 accept a NUMA
+    /// node but report `None` for it.
     pub preferred_location: Option<MemoryLocation>,
     /// The location of the last prefetch, if it is the same for all pages.
     pub last_prefetch_location: Option<MemoryLocation>,
@@ -57,7 +59,8 @@ const NOWHERE: i32 = -2;
 impl<T> UnifiedBuffer<T> {
     /// Prefetches the elements in `range` to `location`, in stream order. Contents do not change.
     ///
-    /// CUDA: `cuMemPrefetchAsync_v2`; `cuMemPrefetchAsync` before CUDA 12.2, for devices and the host only.
+    /// CUDA: `cuMemPrefetchAsync_v2`; `cuMemPrefetchAsync` before CUDA 12.2, for devices and the
+    /// host only.
     ///
     /// # Errors
     ///
@@ -89,7 +92,8 @@ impl<T> UnifiedBuffer<T> {
     ///
     /// # Errors
     ///
-    /// An argument error if the range is reversed or out of bounds, or within the closure of a capture.
+    /// An argument error if the range is reversed or out of bounds, or within the closure of a
+    /// capture.
     #[doc(alias = "cuMemAdvise")]
     #[doc(alias = "cudaMemAdvise")]
     pub fn advise(&self, range: impl RangeBounds<usize>, advice: MemoryAdvice) -> Result<()> {
@@ -154,8 +158,8 @@ impl<T> UnifiedBuffer<T> {
         let outputs = outputs.as_mut_ptr();
         let sizes = sizes.as_mut_ptr();
         self.stream().context().entered(|driver| {
-            // SAFETY: the arrays have `count` entries, each pointer is valid for writes of the given size, the range is
-            // live managed memory, and a context is current.
+            // SAFETY: the arrays have `count` entries, each pointer is valid for writes of the
+            // given size, the range is live managed memory, and a context is current.
             unsafe {
                 call!(
                     driver,
@@ -246,8 +250,8 @@ pub(super) fn enqueue_prefetch(
     let driver = operation.driver();
     let raw = operation.raw_stream();
     let result = if driver.has(Function::cuMemPrefetchAsync_v2) {
-        // SAFETY: the range is in managed memory that is live until the work has completed, because freeing waits for
-        // it.
+        // SAFETY: the range is in managed memory that is live until the work has completed, because
+        // freeing waits for it.
         unsafe {
             call!(
                 driver,
@@ -256,8 +260,8 @@ pub(super) fn enqueue_prefetch(
         }
     } else {
         let device = legacy_device("UnifiedBuffer::prefetch", location)?;
-        // SAFETY: the range is in managed memory that is live until the work has completed, because freeing waits for
-        // it.
+        // SAFETY: the range is in managed memory that is live until the work has completed, because
+        // freeing waits for it.
         unsafe { call!(driver, cuMemPrefetchAsync(address, bytes, device, raw)) }
     };
     result.map_err(|error| {

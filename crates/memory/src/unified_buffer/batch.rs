@@ -48,8 +48,8 @@ pub fn prefetch<T>(stream: &Stream, ranges: &[(DeviceView<'_, T>, MemoryLocation
         })
 }
 
-/// Discards the contents of views of managed memory, in stream order. They are undefined until they are written, and
-/// their pages need not migrate.
+/// Discards the contents of views of managed memory, in stream order. They are undefined until they
+/// are written, and their pages need not migrate.
 ///
 /// Requires a driver for CUDA 13.0. CUDA: `cuMemDiscardBatchAsync`.
 ///
@@ -161,8 +161,8 @@ impl Batch {
         let sizes = self.sizes.as_mut_ptr();
         let locations = self.locations.as_mut_ptr();
         let firsts = self.firsts.as_mut_ptr();
-        // SAFETY: all arrays have `count` entries, and the ranges are managed memory that is live until the work has
-        // completed.
+        // SAFETY: all arrays have `count` entries, and the ranges are managed memory that is live
+        // until the work has completed.
         unsafe {
             call!(
                 operation.driver(),
@@ -176,8 +176,9 @@ impl Batch {
         let raw = operation.raw_stream();
         let ranges = self.addresses.as_mut_ptr();
         let sizes = self.sizes.as_mut_ptr();
-        // SAFETY: both arrays have `count` entries, the ranges are live managed memory that is borrowed exclusively,
-        // the stream has waited for conflicting accesses, and every bit pattern is a valid element.
+        // SAFETY: both arrays have `count` entries, the ranges are live managed memory that is
+        // borrowed exclusively, the stream has waited for conflicting accesses, and every bit
+        // pattern is a valid element.
         unsafe {
             call!(
                 operation.driver(),
@@ -193,8 +194,8 @@ impl Batch {
         let sizes = self.sizes.as_mut_ptr();
         let locations = self.locations.as_mut_ptr();
         let firsts = self.firsts.as_mut_ptr();
-        // SAFETY: all arrays have `count` entries, each range has its location, and the ranges are managed memory that is
-        // live until the work has completed.
+        // SAFETY: all arrays have `count` entries, each range has its location, and the ranges are
+        // managed memory that is live until the work has completed.
         unsafe {
             call!(
                 operation.driver(),

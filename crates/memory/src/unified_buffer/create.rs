@@ -12,14 +12,15 @@ use crate::transfer::{device, host};
 use crate::{AnyBitPattern, NoUninit, Zeroable, fill, size};
 
 impl<T> UnifiedBuffer<T> {
-    /// Allocates `len` elements and sets every byte to zero on `stream`, which is the buffer's stream.
+    /// Allocates `len` elements and sets every byte to zero on `stream`, which is the buffer's
+    /// stream.
     ///
     /// CUDA: `cuMemAllocManaged`, `cuMemsetD8Async`.
     ///
     /// # Errors
     ///
-    /// An argument error if `len` is 0 or too large; `CUDA_ERROR_OUT_OF_MEMORY`; `CUDA_ERROR_NOT_SUPPORTED` if the device has no managed
-    /// memory.
+    /// An argument error if `len` is 0 or too large; `CUDA_ERROR_OUT_OF_MEMORY`;
+    /// `CUDA_ERROR_NOT_SUPPORTED` if the device has no managed memory.
     #[doc(alias = "cuMemAllocManaged")]
     #[doc(alias = "cudaMallocManaged")]
     pub fn zeroed(stream: &Stream, len: usize) -> Result<Self>
@@ -47,10 +48,11 @@ impl<T> UnifiedBuffer<T> {
         Self::allocate("UnifiedBuffer::uninit", stream, len)
     }
 
-    /// Allocates a buffer and copies `source` to it on `stream`, which is the buffer's stream. Waits until the copy has
-    /// completed, unless it is [small](crate::copy#small-copies).
+    /// Allocates a buffer and copies `source` to it on `stream`, which is the buffer's stream.
+    /// Waits until the copy has completed, unless it is [small](crate::copy#small-copies).
     ///
-    /// CUDA: `cuMemAllocManaged`, `cuMemcpyHtoDAsync_v2`; `cuStreamSynchronize`, unless the copy is small.
+    /// CUDA: `cuMemAllocManaged`, `cuMemcpyHtoDAsync_v2`; `cuStreamSynchronize`, unless the copy is
+    /// small.
     ///
     /// # Errors
     ///
@@ -83,7 +85,8 @@ impl<T> UnifiedBuffer<T> {
         Ok(buffer)
     }
 
-    /// Allocates a buffer with the same contents on the same stream. Returns once the copy is enqueued.
+    /// Allocates a buffer with the same contents on the same stream. Returns once the copy is
+    /// enqueued.
     ///
     /// CUDA: `cuMemAllocManaged`, `cuMemcpyDtoDAsync_v2`.
     ///
@@ -125,8 +128,8 @@ impl<T> UnifiedBuffer<T> {
     }
 }
 
-/// Returns `true` if the host may access managed memory while any device of the system works. Every device can access a
-/// buffer, so all are considered.
+/// Returns `true` if the host may access managed memory while any device of the system works. Every
+/// device can access a buffer, so all are considered.
 fn is_concurrent(driver: &Driver) -> Result<bool> {
     let attribute = DeviceAttribute::CONCURRENT_MANAGED_ACCESS;
     driver

@@ -10,15 +10,16 @@ use super::UnifiedBuffer;
 use crate::MemoryLocation;
 
 impl<T> UnifiedBuffer<T> {
-    /// Returns the location of most pages in each chunk of `step` elements in `range`; the last chunk may be shorter.
-    /// `None` means that the pages are not populated. The driver samples pages, and concurrent work may migrate them.
+    /// Returns the location of most pages in each chunk of `step` elements in `range`; the last
+    /// chunk may be shorter. `None` means that the pages are not populated. The driver samples
+    /// pages, and concurrent work may migrate them.
     ///
     /// CUDA: `cuMemGetLocationInfo`. Requires a driver for CUDA 13.4.
     ///
     /// # Errors
     ///
-    /// An argument error if the range is empty, reversed or out of bounds; `CUDA_ERROR_NOT_SUPPORTED` if a device of the system has no
-    /// concurrent managed access.
+    /// An argument error if the range is empty, reversed or out of bounds;
+    /// `CUDA_ERROR_NOT_SUPPORTED` if a device of the system has no concurrent managed access.
     #[doc(alias = "cuMemGetLocationInfo")]
     pub fn locations(
         &self,
@@ -34,7 +35,8 @@ impl<T> UnifiedBuffer<T> {
         let mut locations = vec![CUmemLocation::default(); bytes.div_ceil(step)];
         self.stream().context().entered(|driver| {
             let output = locations.as_mut_ptr();
-            // SAFETY: `locations` has one entry per step of the range, which is in live managed memory.
+            // SAFETY: `locations` has one entry per step of the range, which is in live managed
+            // memory.
             unsafe {
                 call!(
                     driver,

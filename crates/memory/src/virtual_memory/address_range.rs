@@ -58,15 +58,15 @@ impl ReserveOptions {
 }
 
 impl AddressRange {
-    /// Reserves `bytes` bytes of address space: a multiple of the [granularity](super::PhysicalOptions::granularity) of
-    /// the memory to be mapped.
+    /// Reserves `bytes` bytes of address space: a multiple of the
+    /// [granularity](super::PhysicalOptions::granularity) of the memory to be mapped.
     ///
     /// CUDA: `cuMemAddressReserve`.
     ///
     /// # Errors
     ///
-    /// An argument error if `bytes` is 0; `CUDA_ERROR_INVALID_VALUE` if it is not a multiple of the granularity; `CUDA_ERROR_OUT_OF_MEMORY`
-    /// if the address space is exhausted.
+    /// An argument error if `bytes` is 0; `CUDA_ERROR_INVALID_VALUE` if it is not a multiple of the
+    /// granularity; `CUDA_ERROR_OUT_OF_MEMORY` if the address space is exhausted.
     #[doc(alias = "cuMemAddressReserve")]
     pub fn reserve(driver: &Driver, bytes: usize) -> Result<Self> {
         Self::reserve_with(driver, bytes, ReserveOptions::new())
@@ -79,7 +79,8 @@ impl AddressRange {
     ///
     /// # Errors
     ///
-    /// As for [`AddressRange::reserve`], and an argument error if the alignment is not a power of two.
+    /// As for [`AddressRange::reserve`], and an argument error if the alignment is not a power of
+    /// two.
     pub fn reserve_with(driver: &Driver, bytes: usize, options: ReserveOptions) -> Result<Self> {
         let ReserveOptions {
             alignment,
@@ -125,14 +126,15 @@ impl AddressRange {
         &self.reserved.driver
     }
 
-    /// Maps all of `memory` at `offset` bytes. The mapping is inaccessible until [`Mapping::set_access`].
+    /// Maps all of `memory` at `offset` bytes. The mapping is inaccessible until
+    /// [`Mapping::set_access`].
     ///
     /// CUDA: `cuMemMap`.
     ///
     /// # Errors
     ///
-    /// An argument error if the memory does not fit at `offset`; `CUDA_ERROR_INVALID_VALUE` if `offset` is not a multiple of the
-    /// granularity or already mapped.
+    /// An argument error if the memory does not fit at `offset`; `CUDA_ERROR_INVALID_VALUE` if
+    /// `offset` is not a multiple of the granularity or already mapped.
     #[doc(alias = "cuMemMap")]
     pub fn map(&self, offset: usize, memory: &PhysicalMemory) -> Result<Mapping> {
         let bytes = memory.byte_len();
@@ -158,7 +160,8 @@ impl AddressRange {
     ///
     /// # Errors
     ///
-    /// Returns the range together with the error if memory is mapped in it or the driver call fails.
+    /// Returns the range together with the error if memory is mapped in it or the driver call
+    /// fails.
     #[doc(alias = "cuMemAddressFree")]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         self.free().map_err(|error| Returned::new(self, error))
@@ -183,7 +186,8 @@ impl Reserved {
     }
 
     fn free(&mut self) -> Result<()> {
-        // SAFETY: the addresses are reserved, no mapping is left, and the reservation is not used after this call.
+        // SAFETY: the addresses are reserved, no mapping is left, and the reservation is not used
+        // after this call.
         unsafe { call!(&self.driver, cuMemAddressFree(self.address, self.bytes)) }?;
         self.address = 0;
         Ok(())

@@ -11,10 +11,12 @@ use super::PhysicalMemory;
 use super::address_range::Reserved;
 use crate::{MemoryAccess, MemoryLocation};
 
-/// A mapping of [`PhysicalMemory`] in an [`AddressRange`](super::AddressRange), which is unmapped on drop.
+/// A mapping of [`PhysicalMemory`] in an [`AddressRange`](super::AddressRange), which is unmapped
+/// on drop.
 ///
-/// Unmapping does not wait: work that still accesses the addresses fails, and the context is lost. Synchronize first,
-/// or use the memory through a [`BorrowedBuffer`](crate::BorrowedBuffer), which waits.
+/// Unmapping does not wait: work that still accesses the addresses fails, and the context is lost.
+/// Synchronize first, or use the memory through a [`BorrowedBuffer`](crate::BorrowedBuffer), which
+/// waits.
 pub struct Mapping {
     address: CUdeviceptr,
     memory: PhysicalMemory,
@@ -73,8 +75,8 @@ impl Mapping {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` or `CUDA_ERROR_INVALID_DEVICE` for a location that does not support this access: a
-    /// device without peer access, or the host for device memory.
+    /// `CUDA_ERROR_INVALID_VALUE` or `CUDA_ERROR_INVALID_DEVICE` for a location that does not
+    /// support this access: a device without peer access, or the host for device memory.
     pub fn set_access(
         &self,
         location: impl Into<MemoryLocation>,
@@ -102,7 +104,8 @@ impl Mapping {
                 flags: access.to_raw(),
             })
             .collect();
-        // SAFETY: the mapping is live with this size, and `raw` has the given number of descriptors.
+        // SAFETY: the mapping is live with this size, and `raw` has the given number of
+        // descriptors.
         let result = unsafe {
             call!(
                 self.driver(),
@@ -124,7 +127,8 @@ impl Mapping {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` or `CUDA_ERROR_INVALID_DEVICE` for a location that does not exist.
+    /// `CUDA_ERROR_INVALID_VALUE` or `CUDA_ERROR_INVALID_DEVICE` for a location that does not
+    /// exist.
     #[doc(alias = "cuMemGetAccess")]
     pub fn access(&self, location: impl Into<MemoryLocation>) -> Result<MemoryAccess> {
         let location = location.into();
@@ -141,7 +145,8 @@ impl Mapping {
         Ok(MemoryAccess::from_raw(CUmemAccess_flags(flags as u32)))
     }
 
-    /// Unmaps the memory, as [`Drop`] does, and returns any error. Other owners keep the memory alive.
+    /// Unmaps the memory, as [`Drop`] does, and returns any error. Other owners keep the memory
+    /// alive.
     ///
     /// CUDA: `cuMemUnmap`.
     ///

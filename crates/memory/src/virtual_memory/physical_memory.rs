@@ -13,8 +13,8 @@ use super::{Granularity, PhysicalOptions};
 /// A physical memory allocation without an address. It can be mapped into one or more
 /// [`AddressRange`](super::AddressRange)s.
 ///
-/// It is freed with its last clone and its last [`Mapping`](super::Mapping), in this process and all processes that it
-/// is shared with.
+/// It is freed with its last clone and its last [`Mapping`](super::Mapping), in this process and
+/// all processes that it is shared with.
 #[derive(Clone)]
 pub struct PhysicalMemory {
     shared: Arc<Shared>,
@@ -27,7 +27,8 @@ struct Shared {
 }
 
 impl PhysicalMemory {
-    /// Allocates `bytes` bytes on `device`: a multiple of the granularity. The contents are undefined.
+    /// Allocates `bytes` bytes on `device`: a multiple of the granularity. The contents are
+    /// undefined.
     ///
     /// CUDA: `cuMemCreate`.
     ///
@@ -38,15 +39,16 @@ impl PhysicalMemory {
         Self::with_options(device.driver(), bytes, &PhysicalOptions::new(device))
     }
 
-    /// Allocates `bytes` bytes with options: a multiple of their [granularity](PhysicalOptions::granularity). The contents are undefined.
+    /// Allocates `bytes` bytes with options: a multiple of their
+    /// [granularity](PhysicalOptions::granularity). The contents are undefined.
     ///
     /// CUDA: `cuMemCreate`.
     ///
     /// # Errors
     ///
-    /// An argument error if `bytes` is 0; `CUDA_ERROR_INVALID_VALUE`, with the granularity, if it is not a multiple;
-    /// `CUDA_ERROR_NOT_SUPPORTED` or `CUDA_ERROR_NOT_PERMITTED` for handle types that the system does not support;
-    /// `CUDA_ERROR_OUT_OF_MEMORY`.
+    /// An argument error if `bytes` is 0; `CUDA_ERROR_INVALID_VALUE`, with the granularity, if it
+    /// is not a multiple; `CUDA_ERROR_NOT_SUPPORTED` or `CUDA_ERROR_NOT_PERMITTED` for handle types
+    /// that the system does not support; `CUDA_ERROR_OUT_OF_MEMORY`.
     #[doc(alias = "cuMemCreate")]
     pub fn with_options(driver: &Driver, bytes: usize, options: &PhysicalOptions) -> Result<Self> {
         if bytes == 0 {
@@ -141,7 +143,8 @@ impl PhysicalMemory {
     ///
     /// # Errors
     ///
-    /// Returns the memory together with the error if clones or mappings of it exist or the driver fails.
+    /// Returns the memory together with the error if clones or mappings of it exist or the driver
+    /// fails.
     #[doc(alias = "cuMemRelease")]
     pub fn close(self) -> Result<(), Returned<Self>> {
         let mut shared = Arc::try_unwrap(self.shared).map_err(|shared| {

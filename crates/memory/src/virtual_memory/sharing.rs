@@ -12,27 +12,30 @@ use curium_driver::{Driver, Result, call};
 use super::{Mapping, PhysicalMemory};
 
 curium_driver::shared_handle! {
-    /// A fabric handle of physical memory, for processes on all nodes of an NVLink fabric: plain bytes that any channel
-    /// can carry.
+    /// A fabric handle of physical memory, for processes on all nodes of an NVLink fabric: plain
+    /// bytes that any channel can carry.
     pub struct FabricHandle of CUmemFabricHandle;
 }
 
 impl PhysicalMemory {
-    /// Exports the memory as a file descriptor, which another process can [import](PhysicalMemory::import_fd) after receiving it over a
-    /// socket. The descriptor keeps the memory alive.
+    /// Exports the memory as a file descriptor, which another process can
+    /// [import](PhysicalMemory::import_fd) after receiving it over a socket. The descriptor keeps
+    /// the memory alive.
     ///
     /// CUDA: `cuMemExportToShareableHandle`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` if the memory lacks [`MemoryHandleTypes::POSIX_FILE_DESCRIPTOR`](curium_driver::MemoryHandleTypes).
+    /// `CUDA_ERROR_INVALID_VALUE` if the memory lacks
+    /// [`MemoryHandleTypes::POSIX_FILE_DESCRIPTOR`](curium_driver::MemoryHandleTypes).
     #[cfg(unix)]
     #[doc(alias = "cuMemExportToShareableHandle")]
     pub fn export_fd(&self) -> Result<OwnedFd> {
         let mut descriptor = -1;
         let kind = CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
         let output = (&raw mut descriptor).cast::<c_void>();
-        // SAFETY: for this handle type the driver writes an `int`, for which `descriptor` has room; the handle is live.
+        // SAFETY: for this handle type the driver writes an `int`, for which `descriptor` has room;
+        // the handle is live.
         unsafe {
             call!(
                 self.driver(),
@@ -43,14 +46,15 @@ impl PhysicalMemory {
         Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
     }
 
-    /// Imports `bytes` bytes of memory that another process exported as this descriptor. The caller keeps the descriptor.
+    /// Imports `bytes` bytes of memory that another process exported as this descriptor. The caller
+    /// keeps the descriptor.
     ///
     /// CUDA: `cuMemImportFromShareableHandle`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` if the descriptor does not refer to physical memory. If `bytes` is not its size,
-    /// mapping fails.
+    /// `CUDA_ERROR_INVALID_VALUE` if the descriptor does not refer to physical memory. If `bytes`
+    /// is not its size, mapping fails.
     #[cfg(unix)]
     #[doc(alias = "cuMemImportFromShareableHandle")]
     pub fn import_fd(driver: &Driver, descriptor: BorrowedFd<'_>, bytes: usize) -> Result<Self> {
@@ -65,20 +69,23 @@ impl PhysicalMemory {
     }
 
     /// Exports the memory as a Win32 handle, which another process can
-    /// [import](PhysicalMemory::import_win32) after it was duplicated into that process. The handle keeps the memory alive.
+    /// [import](PhysicalMemory::import_win32) after it was duplicated into that process. The handle
+    /// keeps the memory alive.
     ///
     /// CUDA: `cuMemExportToShareableHandle`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` if the memory lacks [`MemoryHandleTypes::WIN32`](curium_driver::MemoryHandleTypes).
+    /// `CUDA_ERROR_INVALID_VALUE` if the memory lacks
+    /// [`MemoryHandleTypes::WIN32`](curium_driver::MemoryHandleTypes).
     #[cfg(windows)]
     #[doc(alias = "cuMemExportToShareableHandle")]
     pub fn export_win32(&self) -> Result<OwnedHandle> {
         let mut handle = std::ptr::null_mut::<c_void>();
         let kind = CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_WIN32;
         let output = (&raw mut handle).cast::<c_void>();
-        // SAFETY: for this handle type the driver writes a `HANDLE`, which fits into `handle`; the memory's handle is live.
+        // SAFETY: for this handle type the driver writes a `HANDLE`, which fits into `handle`; the
+        // memory's handle is live.
         unsafe {
             call!(
                 self.driver(),
@@ -89,13 +96,15 @@ impl PhysicalMemory {
         Ok(unsafe { OwnedHandle::from_raw_handle(handle) })
     }
 
-    /// Imports `bytes` bytes of memory that another process exported as this handle. The caller keeps the handle.
+    /// Imports `bytes` bytes of memory that another process exported as this handle. The caller
+    /// keeps the handle.
     ///
     /// CUDA: `cuMemImportFromShareableHandle`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` if the handle does not refer to physical memory. Mapping fails if `bytes` is not its size.
+    /// `CUDA_ERROR_INVALID_VALUE` if the handle does not refer to physical memory. Mapping fails if
+    /// `bytes` is not its size.
     #[cfg(windows)]
     #[doc(alias = "cuMemImportFromShareableHandle")]
     pub fn import_win32(driver: &Driver, handle: BorrowedHandle<'_>, bytes: usize) -> Result<Self> {
@@ -114,12 +123,14 @@ impl PhysicalMemory {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` if the memory lacks [`MemoryHandleTypes::FABRIC`](curium_driver::MemoryHandleTypes).
+    /// `CUDA_ERROR_INVALID_VALUE` if the memory lacks
+    /// [`MemoryHandleTypes::FABRIC`](curium_driver::MemoryHandleTypes).
     pub fn export_fabric(&self) -> Result<FabricHandle> {
         let mut handle = CUmemFabricHandle::default();
         let output = (&raw mut handle).cast();
         let kind = CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_FABRIC;
-        // SAFETY: for this handle type the driver writes a fabric handle, which fits into `handle`; the memory's handle is live.
+        // SAFETY: for this handle type the driver writes a fabric handle, which fits into `handle`;
+        // the memory's handle is live.
         unsafe {
             call!(
                 self.driver(),
@@ -135,7 +146,8 @@ impl PhysicalMemory {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` for an invalid handle; `CUDA_ERROR_NOT_SUPPORTED` or `CUDA_ERROR_NOT_PERMITTED` without a fabric.
+    /// `CUDA_ERROR_INVALID_VALUE` for an invalid handle; `CUDA_ERROR_NOT_SUPPORTED` or
+    /// `CUDA_ERROR_NOT_PERMITTED` without a fabric.
     pub fn import_fabric(driver: &Driver, handle: FabricHandle, bytes: usize) -> Result<Self> {
         let mut raw = CUmemFabricHandle_st { data: handle.0 };
         Self::import(
@@ -153,8 +165,8 @@ impl PhysicalMemory {
         bytes: usize,
     ) -> Result<Self> {
         let mut raw = 0;
-        // SAFETY: `raw` is a valid pointer, and `handle` has the form of this handle type: a descriptor cast to a
-        // pointer, a Win32 handle, or a pointer to a fabric handle.
+        // SAFETY: `raw` is a valid pointer, and `handle` has the form of this handle type: a
+        // descriptor cast to a pointer, a Win32 handle, or a pointer to a fabric handle.
         let result = unsafe {
             call!(driver, cuMemImportFromShareableHandle(&raw mut raw, handle, kind) creates raw)
         };

@@ -58,8 +58,9 @@ fn address(buffer: &DeviceBuffer<f32>) -> *mut c_void {
     std::ptr::with_exposed_provenance_mut(buffer.as_pointer().as_raw() as usize)
 }
 
-/// The operations. Their contract: `Call::new` has set the lengths of the memory. The memory and the stream live until the stream is synchronized, the
-/// communicator is live, and its context is current.
+/// The operations. Their contract: `Call::new` has set the lengths of the memory. The memory and
+/// the stream live until the stream is synchronized, the communicator is live, and its context is
+/// current.
 impl Call {
     #[inline(always)]
     pub(crate) fn all_reduce(&self) -> Result {
@@ -272,7 +273,8 @@ pub(crate) fn launch(graph: &GraphExec, stream: &Stream) -> Result {
         .api()
         .cuGraphLaunch
         .ok_or("no `cuGraphLaunch`")?;
-    // SAFETY: the executable graph, the stream and the memory of its nodes are live, and used on this stream only.
+    // SAFETY: the executable graph, the stream and the memory of its nodes are live, and used on
+    // this stream only.
     match unsafe { launch(graph.as_raw(), stream.as_raw()) } {
         CUresult::CUDA_SUCCESS => Ok(()),
         code => Err(format!("{code:?}").into()),

@@ -1,16 +1,20 @@
-//! Measures the operations between ranks: the host cost of a call and the bandwidth, beside calls of NCCL's C functions in the same run.
+//! Measures the operations between ranks: the host cost of a call and the bandwidth, beside calls
+//! of NCCL's C functions in the same run.
 //!
-//! One process per GPU: `curium run --ranks 2 -- target/release/examples/collectives`. The arguments are the operations to measure, without
-//! which all are, and the largest size, as the power of two of the number of bytes; the default is 32, for 4 GiB.
+//! One process per GPU: `curium run --ranks 2 -- target/release/examples/collectives`. The
+//! arguments are the operations to measure, without which all are, and the largest size, as the
+//! power of two of the number of bytes; the default is 32, for 4 GiB.
 //!
-//! `--device sim` runs two ranks on simulated devices, without a launcher, a few times with each size up to 4 KiB: this checks that every
-//! operation can be called.
+//! `--device sim` runs two ranks on simulated devices, without a launcher, a few times with each
+//! size up to 4 KiB: this checks that every operation can be called.
 //!
-//! A size is that of the larger operand of a rank. `send_receive` sends to the next rank and receives from the previous one, in a group;
-//! `replay` launches a graph of 10 all-reduces, and its rate is that of all of them.
+//! A size is that of the larger operand of a rank. `send_receive` sends to the next rank and
+//! receives from the previous one, in a group; `replay` launches a graph of 10 all-reduces, and its
+//! rate is that of all of them.
 //!
-//! In each round, both forms are measured one after the other, in alternating order, and their ratio is taken. The ranks meet before each
-//! measurement. The median of the ratios is printed with its standard error, which is derived from the quartiles.
+//! In each round, both forms are measured one after the other, in alternating order, and their
+//! ratio is taken. The ranks meet before each measurement. The median of the ratios is printed with
+//! its standard error, which is derived from the quartiles.
 
 #![expect(clippy::print_stdout, reason = "an example prints its result")]
 
@@ -26,7 +30,8 @@ use curium_memory::DeviceBuffer;
 use curium_nccl::{Communicator, CommunicatorOptions, Nccl, Operation, Reduction, Rendezvous};
 use curium_sim::{Config, Simulator};
 
-/// The time for which operations run before the first measurement: clocks rise, and NCCL connects the ranks.
+/// The time for which operations run before the first measurement: clocks rise, and NCCL connects
+/// the ranks.
 const WARM_UP: Duration = Duration::from_millis(500);
 
 /// The rounds of a size that are left out.
@@ -50,7 +55,8 @@ enum Kind {
     Replay,
 }
 
-/// The number of all-reduces in the graph of [`Kind::Replay`], and the power of two of their largest size: the host is idle beyond it.
+/// The number of all-reduces in the graph of [`Kind::Replay`], and the power of two of their
+/// largest size: the host is idle beyond it.
 const REPLAYED: usize = 10;
 const MAX_REPLAYED: u32 = 28;
 
@@ -382,8 +388,9 @@ impl Rank {
         Ok(measured.split_off(FIRST_ROUNDS))
     }
 
-    /// Measures calls of every rank, which start together, after one that is not measured. `call` is in one place only, so that the
-    /// compiler inlines it: there is no function around a call in a user's loop either.
+    /// Measures calls of every rank, which start together, after one that is not measured. `call`
+    /// is in one place only, so that the compiler inlines it: there is no function around a call in
+    /// a user's loop either.
     fn timed(
         &mut self,
         calls: usize,
@@ -441,7 +448,8 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// Formats the median with its standard error: 0.93 interquartile ranges over the root of the number of values, for a normal distribution.
+/// Formats the median with its standard error: 0.93 interquartile ranges over the root of the
+/// number of values, for a normal distribution.
 fn ratio(values: impl Iterator<Item = f64>) -> String {
     let values = sorted(values);
     let count = values.len();

@@ -1,11 +1,14 @@
-//! Data-parallel training: each rank computes the gradients of its part of a batch, and the ranks reduce them, in a graph.
+//! Data-parallel training: each rank computes the gradients of its part of a batch, and the ranks
+//! reduce them, in a graph.
 //!
-//! One process per GPU: `curium run --ranks 2 -- target/release/examples/data_parallel`. With `--device sim`, each process has a
-//! simulator, and the ranks exchange data as on GPUs. Without a launcher, the ranks are two threads with simulated devices. The
-//! losses are those of one rank, but for the rounding of the sums. If a rank dies, the others end within the timeout, with an error
-//! that reports it.
+//! One process per GPU: `curium run --ranks 2 -- target/release/examples/data_parallel`. With
+//! `--device sim`, each process has a simulator, and the ranks exchange data as on GPUs. Without a
+//! launcher, the ranks are two threads with simulated devices. The losses are those of one rank,
+//! but for the rounding of the sums. If a rank dies, the others end within the timeout, with an
+//! error that reports it.
 //!
-//! Options: `--device sim`; `--steps` for the number of steps, by default 20; `--timeout` in seconds, by default 60.
+//! Options: `--device sim`; `--steps` for the number of steps, by default 20; `--timeout` in
+//! seconds, by default 60.
 
 #![expect(clippy::print_stdout, reason = "an example prints its result")]
 

@@ -95,8 +95,9 @@ struct Model {
 
 /// Trains for some steps, and returns the loss before each of them.
 ///
-/// The first step runs at once, which connects the ranks. The others are launches of a graph with the operations of a step, including
-/// those of NCCL. Fails within the timeout of the communicator if a rank does.
+/// The first step runs at once, which connects the ranks. The others are launches of a graph with
+/// the operations of a step, including those of NCCL. Fails within the timeout of the communicator
+/// if a rank does.
 pub(crate) fn train(
     cublas: &CuBlas,
     communicator: &mut Communicator,
@@ -163,8 +164,8 @@ impl Model {
 
     /// Enqueues one step, or captures it.
     ///
-    /// Gradients are reduced on a stream of their own: those of the second layer while the gradients of the first are computed. Accesses of
-    /// both streams are ordered by the buffers.
+    /// Gradients are reduced on a stream of their own: those of the second layer while the
+    /// gradients of the first are computed. Accesses of both streams are ordered by the buffers.
     fn step(
         &mut self,
         blas: &mut Blas,
@@ -200,7 +201,8 @@ impl Model {
         let mut result = MatrixMut::row_major(&mut self.difference, rows, OUTPUTS)?;
         blas.gemm(scale, activations, weights, -scale, &mut result)?;
 
-        // Backward: the gradients of the second layer are reduced while those of the first are computed.
+        // Backward: the gradients of the second layer are reduced while those of the first are
+        // computed.
         let differences = Matrix::row_major(&self.difference, rows, OUTPUTS)?;
         let mut result = MatrixMut::row_major(&mut self.second_gradient, HIDDEN, OUTPUTS)?;
         blas.gemm(1.0, activations.transposed(), differences, 0.0, &mut result)?;

@@ -19,7 +19,8 @@ use crate::group;
 pub struct AbortHandle(Weak<Shared>);
 
 impl Communicator {
-    /// Aborts the communicator: its kernels that wait for other ranks end, with unspecified results.
+    /// Aborts the communicator: its kernels that wait for other ranks end, with unspecified
+    /// results.
     ///
     /// CUDA: `ncclCommAbort`.
     ///
@@ -39,21 +40,22 @@ impl Communicator {
 }
 
 impl AbortHandle {
-    /// Aborts the communicator, once no call uses it. Later calls return [`Error::Aborted`](crate::Error::Aborted). Does nothing if the
-    /// communicator was aborted or destroyed.
+    /// Aborts the communicator, once no call uses it. Later calls return
+    /// [`Error::Aborted`](crate::Error::Aborted). Does nothing if the communicator was aborted or
+    /// destroyed.
     ///
-    /// If graphs have operations of the communicator, the function returns before NCCL has released it: that happens when the last of
-    /// these graphs is dropped.
+    /// If graphs have operations of the communicator, the function returns before NCCL has released
+    /// it: that happens when the last of these graphs is dropped.
     ///
-    /// Calls on a communicator with a [timeout](super::CommunicatorOptions::with_timeout) return in time. Without a timeout, a call may
-    /// wait for another rank, and `abort` waits for that call.
+    /// Calls on a communicator with a [timeout](super::CommunicatorOptions::with_timeout) return in
+    /// time. Without a timeout, a call may wait for another rank, and `abort` waits for that call.
     ///
     /// CUDA: `ncclCommAbort`.
     ///
     /// # Errors
     ///
-    /// An argument error if the communicator is borrowed, or the calling thread is in a group or in an operation of the communicator, which
-    /// a call observer may be. An error of NCCL.
+    /// An argument error if the communicator is borrowed, or the calling thread is in a group or in
+    /// an operation of the communicator, which a call observer may be. An error of NCCL.
     pub fn abort(&self) -> Result<()> {
         const OPERATION: &str = "AbortHandle::abort";
         group::check_none(OPERATION)?;
@@ -73,11 +75,12 @@ impl AbortHandle {
 }
 
 impl Shared {
-    /// Aborts the communicator, once no call uses it. Kernels that wait for other ranks end. Does nothing if it has ended, if a call of
-    /// this thread uses it, or in a group, where NCCL would abort it only at the end.
+    /// Aborts the communicator, once no call uses it. Kernels that wait for other ranks end. Does
+    /// nothing if it has ended, if a call of this thread uses it, or in a group, where NCCL would
+    /// abort it only at the end.
     ///
-    /// NCCL waits until the graphs with operations of the communicator are destroyed, which the calling thread may own: a thread waits for
-    /// it then, until the last graph is gone.
+    /// NCCL waits until the graphs with operations of the communicator are destroyed, which the
+    /// calling thread may own: a thread waits for it then, until the last graph is gone.
     pub(crate) fn abort(&self) -> Result<()> {
         let may_abort = self.is_owned() && !self.is_in_use_here() && !group::is_open();
         if may_abort && self.end() {

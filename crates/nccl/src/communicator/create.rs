@@ -19,14 +19,15 @@ use crate::sys::{Api, ncclComm_t, ncclConfig_t};
 use crate::unique_id::UniqueId;
 
 impl Communicator {
-    /// Creates rank `rank` of `size` on the device of `context`, and waits for the other ranks. They are other processes or other threads.
+    /// Creates rank `rank` of `size` on the device of `context`, and waits for the other ranks.
+    /// They are other processes or other threads.
     ///
     /// CUDA: `ncclCommInitRankConfig`.
     ///
     /// # Errors
     ///
-    /// [`Error::Argument`](crate::Error::Argument) if the rank is out of range, or the context is not the primary one of its device. An
-    /// error of NCCL.
+    /// [`Error::Argument`](crate::Error::Argument) if the rank is out of range, or the context is
+    /// not the primary one of its device. An error of NCCL.
     #[doc(alias = "ncclCommInitRank")]
     pub fn new(
         library: &Nccl,
@@ -49,7 +50,8 @@ impl Communicator {
     ///
     /// # Errors
     ///
-    /// As for [`Communicator::new`], and [`Error::Timeout`](crate::Error::Timeout) if the other ranks did not arrive in time.
+    /// As for [`Communicator::new`], and [`Error::Timeout`](crate::Error::Timeout) if the other
+    /// ranks did not arrive in time.
     #[doc(alias = "ncclCommInitRankConfig")]
     pub fn with_options(
         library: &Nccl,
@@ -93,7 +95,8 @@ impl Communicator {
 
     /// Returns a future that creates a rank like [`Communicator::with_options`].
     ///
-    /// The communicator is non-blocking in NCCL's sense. Without a timeout, later calls wait without a limit.
+    /// The communicator is non-blocking in NCCL's sense. Without a timeout, later calls wait
+    /// without a limit.
     ///
     /// # Errors
     ///
@@ -124,8 +127,8 @@ impl Communicator {
     ///
     /// # Errors
     ///
-    /// [`Error::Argument`](crate::Error::Argument) if there is no context, or one is not the primary one of its device. An error of NCCL,
-    /// for example if two contexts are of one device.
+    /// [`Error::Argument`](crate::Error::Argument) if there is no context, or one is not the
+    /// primary one of its device. An error of NCCL, for example if two contexts are of one device.
     #[doc(alias = "ncclCommInitAll")]
     pub fn all(library: &Nccl, contexts: &[Context]) -> Result<Vec<Self>> {
         const OPERATION: &str = "Communicator::all";
@@ -207,7 +210,8 @@ fn start_new(
         options,
         is_blocking,
         |rank, size, output, config| {
-            // SAFETY: `output` is valid for writes until the communicator has ended, the configuration is complete, and the context is current.
+            // SAFETY: `output` is valid for writes until the communicator has ended, the
+            // configuration is complete, and the context is current.
             unsafe {
                 call!(
                     library.api(),
@@ -218,7 +222,8 @@ fn start_new(
     )
 }
 
-/// Starts to create a rank. Calls `create` with the rank, the number of ranks, the output for the communicator, and the configuration.
+/// Starts to create a rank. Calls `create` with the rank, the number of ranks, the output for the
+/// communicator, and the configuration.
 pub(super) fn start(
     operation: &'static str,
     library: &Nccl,

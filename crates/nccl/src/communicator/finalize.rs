@@ -21,14 +21,16 @@ pub struct Finalizing<'a> {
 }
 
 impl Communicator {
-    /// Waits for the operations of all ranks. Later operations are errors; a drop and [`Communicator::close`] then return without a wait.
+    /// Waits for the operations of all ranks. Later operations are errors; a drop and
+    /// [`Communicator::close`] then return without a wait.
     ///
     /// CUDA: `ncclCommFinalize`.
     ///
     /// # Errors
     ///
-    /// [`Error::Finalized`](crate::Error::Finalized) if it was finalized before. An error of NCCL, or
-    /// [`Error::Timeout`](crate::Error::Timeout) if the other ranks did not finish in time; the communicator is aborted then.
+    /// [`Error::Finalized`](crate::Error::Finalized) if it was finalized before. An error of NCCL,
+    /// or [`Error::Timeout`](crate::Error::Timeout) if the other ranks did not finish in time; the
+    /// communicator is aborted then.
     #[doc(alias = "ncclCommFinalize")]
     pub fn finalize(&mut self) -> Result<()> {
         const OPERATION: &str = "Communicator::finalize";
@@ -41,8 +43,9 @@ impl Communicator {
 
     /// Returns a future that waits for the operations of all ranks like [`Communicator::finalize`].
     ///
-    /// A communicator without a [timeout](crate::CommunicatorOptions::with_timeout) that was not created by
-    /// [`Communicator::connect`] is blocking in NCCL's sense: the call waits, and the future resolves at once.
+    /// A communicator without a [timeout](crate::CommunicatorOptions::with_timeout) that was not
+    /// created by [`Communicator::connect`] is blocking in NCCL's sense: the call waits, and the
+    /// future resolves at once.
     ///
     /// # Errors
     ///

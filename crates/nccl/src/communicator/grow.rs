@@ -15,8 +15,9 @@ use crate::sys::ncclUniqueId;
 use crate::unique_id::UniqueId;
 
 impl Communicator {
-    /// Creates the identifier with which new ranks [join](Communicator::join) this communicator. One rank calls it, sends the result to the
-    /// new ranks, and passes it to [`Communicator::grow`]. An identifier can be used once.
+    /// Creates the identifier with which new ranks [join](Communicator::join) this communicator.
+    /// One rank calls it, sends the result to the new ranks, and passes it to
+    /// [`Communicator::grow`]. An identifier can be used once.
     ///
     /// Requires NCCL 2.29. CUDA: `ncclCommGetUniqueId`.
     ///
@@ -39,18 +40,20 @@ impl Communicator {
         Ok(UniqueId::from_raw(id))
     }
 
-    /// Creates a communicator of `size` ranks: those of this one, which keep their numbers, and new ones, which call
-    /// [`Communicator::join`]. Every rank of this communicator calls it; the one that created the identifier passes it, and the others pass
-    /// `None`. Waits for all ranks.
+    /// Creates a communicator of `size` ranks: those of this one, which keep their numbers, and new
+    /// ones, which call [`Communicator::join`]. Every rank of this communicator calls it; the one
+    /// that created the identifier passes it, and the others pass `None`. Waits for all ranks.
     ///
-    /// The operations of this communicator must have completed on every rank. The options are those of this communicator.
+    /// The operations of this communicator must have completed on every rank. The options are those
+    /// of this communicator.
     ///
     /// Requires NCCL 2.29. CUDA: `ncclCommGrow`.
     ///
     /// # Errors
     ///
-    /// [`Error::Argument`](crate::Error::Argument) if there are no new ranks. [`Error::Missing`](crate::Error::Missing) if NCCL is older.
-    /// An error of NCCL, or [`Error::Timeout`](crate::Error::Timeout).
+    /// [`Error::Argument`](crate::Error::Argument) if there are no new ranks.
+    /// [`Error::Missing`](crate::Error::Missing) if NCCL is older. An error of NCCL, or
+    /// [`Error::Timeout`](crate::Error::Timeout).
     ///
     /// ```
     /// # let config = curium_sim::Config::new().with_devices(2);
@@ -83,21 +86,22 @@ impl Communicator {
         let id = id.map(UniqueId::to_raw);
         let id = id.as_ref().map_or(ptr::null(), ptr::from_ref);
         let grown = self.derive(OPERATION, |api, raw, child| {
-            // SAFETY: the communicator is live and used by this thread alone, the identifier is null or valid, and `child` is valid for
-            // writes until the call is complete.
+            // SAFETY: the communicator is live and used by this thread alone, the identifier is
+            // null or valid, and `child` is valid for writes until the call is complete.
             unsafe { call!(api, ncclCommGrow(raw, size, id, -1, child, ptr::null_mut())) }
         })?;
         grown.ok_or_else(|| ArgumentError::refused(OPERATION, "NCCL created no communicator"))
     }
 
-    /// Joins a communicator that [grows](Communicator::grow) to `size` ranks, as rank `rank`, and waits for all ranks. New ranks are
-    /// numbered after the existing ones.
+    /// Joins a communicator that [grows](Communicator::grow) to `size` ranks, as rank `rank`, and
+    /// waits for all ranks. New ranks are numbered after the existing ones.
     ///
     /// Requires NCCL 2.29. CUDA: `ncclCommGrow`.
     ///
     /// # Errors
     ///
-    /// As for [`Communicator::with_options`], and [`Error::Missing`](crate::Error::Missing) if NCCL is older.
+    /// As for [`Communicator::with_options`], and [`Error::Missing`](crate::Error::Missing) if NCCL
+    /// is older.
     #[doc(alias = "ncclCommGrow")]
     pub fn join(
         library: &Nccl,
@@ -119,8 +123,9 @@ impl Communicator {
             options,
             is_blocking,
             |rank, size, output, config| {
-                // SAFETY: without a communicator, the call creates a new rank; the identifier and the configuration are complete, `output`
-                // is valid for writes until the communicator has ended, and the context is current.
+                // SAFETY: without a communicator, the call creates a new rank; the identifier and
+                // the configuration are complete, `output` is valid for writes until the
+                // communicator has ended, and the context is current.
                 unsafe {
                     call!(
                         library.api(),

@@ -32,10 +32,12 @@ const SIZES: [(u32, usize); 7] = [
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct CommunicatorOptions {
-    /// The timeout of operations, and of waits: for the other ranks when communicators are created or destroyed, for connections, and
-    /// in [`Communicator::synchronize`](crate::Communicator::synchronize). Default: none.
+    /// The timeout of operations, and of waits: for the other ranks when communicators are created
+    /// or destroyed, for connections, and in
+    /// [`Communicator::synchronize`](crate::Communicator::synchronize). Default: none.
     pub timeout: Option<Duration>,
-    /// The smallest and the largest number of thread blocks that an operation uses. Default: NCCL chooses.
+    /// The smallest and the largest number of thread blocks that an operation uses. Default: NCCL
+    /// chooses.
     pub ctas: Option<(u32, u32)>,
     /// The number of thread blocks in a cluster. Default: NCCL chooses.
     pub cluster_size: Option<u32>,
@@ -54,9 +56,11 @@ impl CommunicatorOptions {
 
     /// Sets the timeout of operations and waits.
     ///
-    /// The communicator is then non-blocking in NCCL's sense, and no call waits longer. A thread aborts the communicator if an operation
-    /// outside of graphs has not completed when the timeout has elapsed since its call, work that was enqueued before it included. Waits
-    /// for its results, such as `to_vec`, then end, and the next call of the communicator returns the error.
+    /// The communicator is then non-blocking in NCCL's sense, and no call waits longer. A thread
+    /// aborts the communicator if an operation outside of graphs has not completed when the timeout
+    /// has elapsed since its call, work that was enqueued before it included. Waits for its
+    /// results, such as `to_vec`, then end, and the next call of the communicator returns the
+    /// error.
     #[must_use]
     pub const fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);

@@ -83,7 +83,8 @@ impl Outstanding {
         Ok("no operation outside of graphs is outstanding".into())
     }
 
-    /// Describes the first operation that was called longer ago than `limit` and has not completed, with the time since its call.
+    /// Describes the first operation that was called longer ago than `limit` and has not completed,
+    /// with the time since its call.
     pub(super) fn late(&mut self, limit: Duration) -> Option<LateOperation> {
         while let Some(first) = self.operations.front() {
             let waited = first.called.elapsed();

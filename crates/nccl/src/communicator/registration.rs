@@ -25,7 +25,8 @@ use crate::sys::{NCCL_WIN_COLL_SYMMETRIC, NCCL_WIN_REQUIRED_ALIGNMENT};
 /// The operation that deregisters memory, in errors.
 const RELEASE: &str = "RegisteredBuffer::into_inner";
 
-/// Memory that a communicator can register: a buffer, or another type that dereferences to [`DeviceSlice`].
+/// Memory that a communicator can register: a buffer, or another type that dereferences to
+/// [`DeviceSlice`].
 ///
 /// It is implemented for all of them, and cannot be implemented for other types.
 pub trait DeviceMemory:
@@ -41,9 +42,10 @@ impl<T, B: DerefMut<Target = DeviceSlice<T>> + Send + 'static> DeviceMemory for 
 
 /// Memory that is registered with a communicator: NCCL may transfer it without a copy.
 ///
-/// It owns the memory, to whose [`DeviceSlice`] it dereferences, and is an operand like any other. [`RegisteredBuffer::into_inner`] or a drop waits until the accesses to the memory
-/// have completed, and deregisters it. If a graph captured an operation on the memory, the memory and its registration last until the graph
-/// is dropped.
+/// It owns the memory, to whose [`DeviceSlice`] it dereferences, and is an operand like any other.
+/// [`RegisteredBuffer::into_inner`] or a drop waits until the accesses to the memory have
+/// completed, and deregisters it. If a graph captured an operation on the memory, the memory and
+/// its registration last until the graph is dropped.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -69,8 +71,9 @@ pub struct RegisteredBuffer<B: DeviceMemory> {
 
 /// Memory, with the slice of it that was registered.
 ///
-/// The memory is never accessed while the slice exists, and its methods are not called again: safe code that implements
-/// [`DerefMut`] may return another slice at each call, and free the memory of the previous one.
+/// The memory is never accessed while the slice exists, and its methods are not called again: safe
+/// code that implements [`DerefMut`] may return another slice at each call, and free the memory of
+/// the previous one.
 struct SlicedMemory<B: DeviceMemory> {
     /// Borrows `*owner`.
     slice: NonNull<DeviceSlice<B::Element>>,
@@ -86,8 +89,8 @@ unsafe impl<B: DeviceMemory> Sync for SlicedMemory<B> where DeviceSlice<B::Eleme
 impl<B: DeviceMemory> SlicedMemory<B> {
     fn new(owner: B) -> Self {
         let mut owner = NonNull::from(Box::leak(Box::new(owner)));
-        // SAFETY: the allocation is live until `into_owner`, which ends the use of the slice first, and nothing else accesses it
-        // until then. `B` contains no reference that ends earlier.
+        // SAFETY: the allocation is live until `into_owner`, which ends the use of the slice first,
+        // and nothing else accesses it until then. `B` contains no reference that ends earlier.
         let exclusive: &'static mut B = unsafe { owner.as_mut() };
         Self {
             slice: NonNull::from(&mut **exclusive),
@@ -96,17 +99,20 @@ impl<B: DeviceMemory> SlicedMemory<B> {
     }
 
     fn slice(&self) -> &DeviceSlice<B::Element> {
-        // SAFETY: the pointer was an exclusive reference into the owner, which is live, and `self` is borrowed.
+        // SAFETY: the pointer was an exclusive reference into the owner, which is live, and `self`
+        // is borrowed.
         unsafe { self.slice.as_ref() }
     }
 
     fn slice_mut(&mut self) -> &mut DeviceSlice<B::Element> {
-        // SAFETY: the pointer was an exclusive reference into the owner, which is live, and `self` is borrowed exclusively.
+        // SAFETY: the pointer was an exclusive reference into the owner, which is live, and `self`
+        // is borrowed exclusively.
         unsafe { self.slice.as_mut() }
     }
 
     fn into_owner(self) -> Box<B> {
-        // SAFETY: the pointer is that of `Box::leak`, and is used once: `self` was consumed, and the slice is not used again.
+        // SAFETY: the pointer is that of `Box::leak`, and is used once: `self` was consumed, and
+        // the slice is not used again.
         unsafe { Box::from_raw(self.owner.as_ptr()) }
     }
 }
@@ -119,7 +125,8 @@ pub(crate) struct Registration {
     address: u64,
     bytes: usize,
     has_ended: AtomicBool,
-    /// The memory of a buffer that was dropped while a graph used it. Dropped after the registration has ended.
+    /// The memory of a buffer that was dropped while a graph used it. Dropped after the
+    /// registration has ended.
     memory: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
@@ -127,8 +134,8 @@ pub(crate) struct Registration {
 #[derive(Debug)]
 pub(super) struct ListedRegistration {
     registration: Weak<Registration>,
-    /// The address and the number of bytes. A search compares them without a reference to the registration, which would look like that of a
-    /// graph to the thread that releases the memory.
+    /// The address and the number of bytes. A search compares them without a reference to the
+    /// registration, which would look like that of a graph to the thread that releases the memory.
     range: MemoryRange,
 }
 
@@ -155,15 +162,16 @@ impl Kind {
 }
 
 impl Communicator {
-    /// Registers memory of this rank. NCCL uses the registration where the connection of the ranks and the kind of memory allow it; memory
-    /// of [`Nccl::memory`](crate::Nccl::memory) suits all connections.
+    /// Registers memory of this rank. NCCL uses the registration where the connection of the ranks
+    /// and the kind of memory allow it; memory of [`Nccl::memory`](crate::Nccl::memory) suits all
+    /// connections.
     ///
     /// Requires NCCL 2.19. CUDA: `ncclCommRegister`, `ncclCommDeregister`.
     ///
     /// # Errors
     ///
-    /// Returns the memory with [`Error::Argument`] if it is empty or on another device, with [`Error::Missing`] if NCCL is older, or with
-    /// an error of NCCL.
+    /// Returns the memory with [`Error::Argument`] if it is empty or on another device, with
+    /// [`Error::Missing`] if NCCL is older, or with an error of NCCL.
     #[doc(alias = "ncclCommRegister")]
     #[doc(alias = "ncclCommDeregister")]
     pub fn register<B: DeviceMemory>(
@@ -173,15 +181,16 @@ impl Communicator {
         self.registered(Kind::Buffer, memory)
     }
 
-    /// Registers memory as a symmetric window, which the operations of all ranks access directly. Every rank registers a window of the same
-    /// size.
+    /// Registers memory as a symmetric window, which the operations of all ranks access directly.
+    /// Every rank registers a window of the same size.
     ///
-    /// Requires NCCL 2.27, and memory of [`Nccl::memory`](crate::Nccl::memory). CUDA: `ncclCommWindowRegister`,
-    /// `ncclCommWindowDeregister`.
+    /// Requires NCCL 2.27, and memory of [`Nccl::memory`](crate::Nccl::memory). CUDA:
+    /// `ncclCommWindowRegister`, `ncclCommWindowDeregister`.
     ///
     /// # Errors
     ///
-    /// As for [`Communicator::register`], and [`Error::Argument`] if the address is not a multiple of 4096 bytes.
+    /// As for [`Communicator::register`], and [`Error::Argument`] if the address is not a multiple
+    /// of 4096 bytes.
     #[doc(alias = "ncclCommWindowRegister")]
     #[doc(alias = "ncclCommWindowDeregister")]
     pub fn register_window<B: DeviceMemory>(
@@ -265,14 +274,15 @@ fn start(shared: &Shared, kind: Kind, address: u64, bytes: usize) -> Result<Outp
     let handle = Output::new();
     let memory = std::ptr::without_provenance_mut(address as usize);
     let registered = entered(&shared.context, || match kind {
-        // SAFETY: the communicator is in use, the memory is live and of its device, and the output is valid for writes.
+        // SAFETY: the communicator is in use, the memory is live and of its device, and the output
+        // is valid for writes.
         Kind::Buffer => unsafe {
             call!(api, ncclCommRegister(raw, memory, bytes, handle.as_ptr()))
         },
         Kind::Window => {
             let flags = NCCL_WIN_COLL_SYMMETRIC.cast_signed();
-            // SAFETY: the communicator is in use, the memory is live and of its device, and the output is valid for writes until the call has
-            // completed.
+            // SAFETY: the communicator is in use, the memory is live and of its device, and the
+            // output is valid for writes until the call has completed.
             unsafe {
                 call!(
                     api,
@@ -294,12 +304,13 @@ fn start(shared: &Shared, kind: Kind, address: u64, bytes: usize) -> Result<Outp
 impl<B: DeviceMemory> RegisteredBuffer<B> {
     /// Waits until the accesses to the memory have completed, deregisters it, and returns it.
     ///
-    /// Waits as [`Communicator::synchronize`] does. If the communicator was aborted, NCCL has ended the registration.
+    /// Waits as [`Communicator::synchronize`] does. If the communicator was aborted, NCCL has ended
+    /// the registration.
     ///
     /// # Errors
     ///
-    /// [`Error::Argument`] if a graph uses the memory; the graph then frees it. [`Error::Timeout`], or an error of NCCL or of the driver;
-    /// memory that may still be in use is leaked.
+    /// [`Error::Argument`] if a graph uses the memory; the graph then frees it. [`Error::Timeout`],
+    /// or an error of NCCL or of the driver; memory that may still be in use is leaked.
     pub fn into_inner(mut self) -> Result<B> {
         refuse_wait(RELEASE)?;
         let Some(mut memory) = self.memory.take() else {
@@ -390,8 +401,8 @@ impl Registration {
             return Ok(());
         }
         let stream = memory.owner_stream().clone();
-        // Before the use of the communicator: this may wait for the launch of a graph, and the launch for the group of a thread that is
-        // about to use the communicator.
+        // Before the use of the communicator: this may wait for the launch of a graph, and the
+        // launch for the group of a thread that is about to use the communicator.
         let mut release = stream.enqueue_release(RELEASE)?;
         // SAFETY: no operation is enqueued.
         unsafe { Argument::<&mut [T]>::bind(&mut &mut *memory, &mut release) }?;
@@ -431,7 +442,8 @@ impl Registration {
         *self.memory.lock() = Some(memory);
     }
 
-    /// Drops the memory if the communicator has ended, and leaks it otherwise: NCCL may still use it.
+    /// Drops the memory if the communicator has ended, and leaks it otherwise: NCCL may still use
+    /// it.
     #[cold]
     fn drop_if_unused<B>(&self, memory: B, error: &Error) {
         self.has_ended.store(true, Relaxed);
@@ -465,14 +477,16 @@ impl Drop for Registration {
             mem::forget(memory);
             self.report_leak(&error);
         } else {
-            // The memory has a type of the user, and the graph that kept it may be dropped anywhere.
+            // The memory has a type of the user, and the graph that kept it may be dropped
+            // anywhere.
             contain(|| drop(memory));
         }
     }
 }
 
 impl Shared {
-    /// Makes the graph of a captured operation keep the communicator, and the registrations of its memory.
+    /// Makes the graph of a captured operation keep the communicator, and the registrations of its
+    /// memory.
     #[inline]
     pub(crate) fn keep(self: &Arc<Self>, operation: &StreamOperation<'_>, operands: &Operands<'_>) {
         if operation.is_captured() {

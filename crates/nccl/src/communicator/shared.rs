@@ -1,4 +1,5 @@
-//! The communicator of NCCL, which lives until its owner and every graph that captured it are gone, or until it is aborted.
+//! The communicator of NCCL, which lives until its owner and every graph that captured it are gone,
+//! or until it is aborted.
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicUsize};
@@ -24,7 +25,8 @@ use crate::sys::{Api, ncclComm, ncclComm_t, ncclResult_t};
 /// The longest pause between queries of a communicator's state.
 const MAX_PAUSE: Duration = Duration::from_millis(1);
 
-/// The stages of a communicator: in use; finalized, so that it can only be destroyed or aborted; destroyed or aborted.
+/// The stages of a communicator: in use; finalized, so that it can only be destroyed or aborted;
+/// destroyed or aborted.
 pub(super) const LIVE: u8 = 0;
 pub(super) const FINALIZED: u8 = 1;
 pub(super) const ENDED: u8 = 2;
@@ -41,7 +43,8 @@ pub(crate) struct Shared {
     ownership: Ownership,
     /// `true` if an operation has failed: the communicator is aborted instead of destroyed.
     has_failed: AtomicBool,
-    /// The operation for which the watching thread has aborted the communicator, until a call returns the error.
+    /// The operation for which the watching thread has aborted the communicator, until a call
+    /// returns the error.
     pub(super) expired: Mutex<Option<TimeoutError>>,
     /// The operations that may not have completed.
     outstanding: Arc<Mutex<Outstanding>>,
@@ -63,7 +66,8 @@ pub(crate) struct Shared {
     _output: Option<Output>,
 }
 
-/// The output of a call that creates a communicator or registers memory. A non-blocking call writes it again when it has completed.
+/// The output of a call that creates a communicator or registers memory. A non-blocking call writes
+/// it again when it has completed.
 #[derive(Debug)]
 pub(super) struct Output<T = ncclComm>(Box<AtomicPtr<T>>);
 
@@ -81,10 +85,12 @@ impl<T> Output<T> {
     }
 }
 
-// SAFETY: a communicator may be used by any thread, by one at a time: calls are made through `Communicator`, which is borrowed exclusively,
-// except for the end, which waits until no call uses it, and the queries of its state.
+// SAFETY: a communicator may be used by any thread, by one at a time: calls are made through
+// `Communicator`, which is borrowed exclusively, except for the end, which waits until no call uses
+// it, and the queries of its state.
 unsafe impl Send for Shared {}
-// SAFETY: calls through a shared reference are ordered by `in_use`, or query the state, which NCCL allows from any thread.
+// SAFETY: calls through a shared reference are ordered by `in_use`, or query the state, which NCCL
+// allows from any thread.
 unsafe impl Sync for Shared {}
 
 impl Shared {
@@ -165,7 +171,8 @@ impl Shared {
     /// Returns the state of asynchronous operations: success, in progress or an error.
     fn asynchronous(&self) -> Result<ncclResult_t> {
         let mut code = ncclResult_t::ncclSuccess;
-        // SAFETY: the communicator is live, because the caller uses it or ends it, and `code` is valid for writes.
+        // SAFETY: the communicator is live, because the caller uses it or ends it, and `code` is
+        // valid for writes.
         unsafe { call!(self.api(), ncclCommGetAsyncError(self.raw, &raw mut code)) }?;
         Ok(code)
     }
@@ -213,7 +220,8 @@ impl Shared {
         })
     }
 
-    /// Waits until a stream has completed its work, a call has failed, or the time limit has passed.
+    /// Waits until a stream has completed its work, a call has failed, or the time limit has
+    /// passed.
     ///
     /// The caller uses the communicator.
     pub(super) fn wait(&self, operation: &'static str, stream: &Stream) -> Result<()> {
@@ -234,8 +242,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Aborts the communicator if an operation timed out or another rank failed. If [`Shared::abort`] may not, the next call that waits
-    /// aborts it.
+    /// Aborts the communicator if an operation timed out or another rank failed. If
+    /// [`Shared::abort`] may not, the next call that waits aborts it.
     #[inline]
     pub(crate) fn ended_by_timeout<T>(&self, result: Result<T>) -> Result<T> {
         if matches!(result, Err(Error::Timeout(_))) || self.has_failed() {
@@ -244,7 +252,8 @@ impl Shared {
         result
     }
 
-    /// Enqueues an operation, and waits until the call has completed, which a non-blocking one does later.
+    /// Enqueues an operation, and waits until the call has completed, which a non-blocking one does
+    /// later.
     ///
     /// # Safety
     ///
@@ -309,7 +318,8 @@ impl Shared {
         }
     }
 
-    /// Returns `true` if no call is in progress. Returns an error if one still is when the time limit since `start` has passed.
+    /// Returns `true` if no call is in progress. Returns an error if one still is when the time
+    /// limit since `start` has passed.
     pub(super) fn is_settled_since(&self, start: Instant, operation: &'static str) -> Result<bool> {
         let is_settled = self.is_settled()?;
         let waited = start.elapsed();
@@ -365,12 +375,14 @@ impl Shared {
         }))
     }
 
-    /// Returns `true` if a call of this thread uses the communicator: the thread is in a group, or runs a call observer.
+    /// Returns `true` if a call of this thread uses the communicator: the thread is in a group, or
+    /// runs a call observer.
     pub(crate) fn is_in_use_here(&self) -> bool {
         self.user.load(Relaxed) == group::thread_identity()
     }
 
-    /// Marks the communicator as ended, and waits until no call uses it. Returns `false` if it has ended before.
+    /// Marks the communicator as ended, and waits until no call uses it. Returns `false` if it has
+    /// ended before.
     ///
     /// The caller is not in a call that uses it.
     pub(super) fn end(&self) -> bool {

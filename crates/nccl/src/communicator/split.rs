@@ -12,8 +12,8 @@ use crate::operation::Membership;
 use crate::sys::{Api, NCCL_SHRINK_ABORT, NCCL_SHRINK_DEFAULT, NCCL_SPLIT_NOCOLOR, ncclComm_t};
 
 impl Communicator {
-    /// Splits the communicator into one for each color, whose ranks are ordered by `key`, and by rank where keys are equal. Every rank
-    /// calls it. Returns `None` on a rank without a color.
+    /// Splits the communicator into one for each color, whose ranks are ordered by `key`, and by
+    /// rank where keys are equal. Every rank calls it. Returns `None` on a rank without a color.
     ///
     /// The options are those of this communicator.
     ///
@@ -30,21 +30,23 @@ impl Communicator {
         };
         let key = split_number(key)?;
         self.derive("Communicator::split", |api, raw, child| {
-            // SAFETY: the communicator is live and used by this thread alone, and `child` is valid for writes until the call is complete.
+            // SAFETY: the communicator is live and used by this thread alone, and `child` is valid
+            // for writes until the call is complete.
             unsafe { call!(api, ncclCommSplit(raw, color, key, child, ptr::null_mut())) }
         })
     }
 
     /// Creates a communicator of all ranks except those in `excluded`. The remaining ranks call it.
     ///
-    /// With `aborts`, operations that wait for an excluded rank, such as one that has failed, end first.
+    /// With `aborts`, operations that wait for an excluded rank, such as one that has failed, end
+    /// first.
     ///
     /// Requires NCCL 2.27. CUDA: `ncclCommShrink`.
     ///
     /// # Errors
     ///
-    /// [`Error::Argument`](crate::Error::Argument) if no rank is excluded, a rank is out of range, or this rank is excluded. An error of
-    /// NCCL.
+    /// [`Error::Argument`](crate::Error::Argument) if no rank is excluded, a rank is out of range,
+    /// or this rank is excluded. An error of NCCL.
     #[doc(alias = "ncclCommShrink")]
     pub fn shrink(&mut self, excluded: &[usize], aborts: bool) -> Result<Self> {
         const OPERATION: &str = "Communicator::shrink";
@@ -76,8 +78,8 @@ impl Communicator {
             NCCL_SHRINK_DEFAULT
         } as c_int;
         let child = self.derive(OPERATION, |api, raw, child| {
-            // SAFETY: the communicator is live and used by this thread alone, the list has `count` ranks, and `child` is valid for writes
-            // until the call is complete.
+            // SAFETY: the communicator is live and used by this thread alone, the list has `count`
+            // ranks, and `child` is valid for writes until the call is complete.
             unsafe {
                 call!(
                     api,

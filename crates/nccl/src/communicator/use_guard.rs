@@ -15,7 +15,8 @@ use crate::sys::ncclComm_t;
 #[derive(Debug)]
 pub(crate) struct UseGuard<S: Deref<Target = Shared>> {
     shared: S,
-    /// `true` within another use by this thread, which has the lock: of a group that deregisters memory, or that runs a call observer.
+    /// `true` within another use by this thread, which has the lock: of a group that deregisters
+    /// memory, or that runs a call observer.
     is_nested: bool,
     /// The lock is released on the thread that took it.
     _not_send: PhantomData<*const ()>,
@@ -30,7 +31,8 @@ impl<S: Deref<Target = Shared>> UseGuard<S> {
         Ok(use_guard)
     }
 
-    /// Returns an error if the communicator was finalized or aborted. An end that began during this use waits for it.
+    /// Returns an error if the communicator was finalized or aborted. An end that began during this
+    /// use waits for it.
     #[inline(always)]
     pub(crate) fn check_live(&self, operation: &'static str) -> Result<()> {
         let stage = self.shared.stage.load(Acquire);
@@ -52,8 +54,8 @@ impl<S: Deref<Target = Shared>> UseGuard<S> {
         }
     }
 
-    /// Waits until no other thread uses the communicator. The end sets the stage before it locks: if the stage is not that of the end
-    /// now, the end waits for this use.
+    /// Waits until no other thread uses the communicator. The end sets the stage before it locks:
+    /// if the stage is not that of the end now, the end waits for this use.
     #[inline(always)]
     fn locked(shared: S) -> Self {
         let is_locked =
@@ -91,7 +93,8 @@ impl<S: Deref<Target = Shared>> Drop for UseGuard<S> {
     }
 }
 
-/// Locks the communicator once no other thread uses it, and returns `true`. Returns `false` if this thread uses it.
+/// Locks the communicator once no other thread uses it, and returns `true`. Returns `false` if this
+/// thread uses it.
 #[cold]
 fn lock_unless_nested(shared: &Shared) -> bool {
     let is_nested = shared.is_in_use_here();
@@ -101,7 +104,8 @@ fn lock_unless_nested(shared: &Shared) -> bool {
     !is_nested
 }
 
-/// Returns the error of a call by the user of a communicator that has ended: its timeout, once, or [`ended`].
+/// Returns the error of a call by the user of a communicator that has ended: its timeout, once, or
+/// [`ended`].
 #[cold]
 fn refused(shared: &Shared, operation: &'static str, stage: u8) -> Error {
     shared

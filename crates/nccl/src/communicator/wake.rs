@@ -1,4 +1,5 @@
-//! Waking tasks that wait for NCCL, which reports the state of its communicators, but does not notify.
+//! Waking tasks that wait for NCCL, which reports the state of its communicators, but does not
+//! notify.
 
 use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, SendError, Sender, channel};

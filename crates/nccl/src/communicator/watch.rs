@@ -1,7 +1,7 @@
 //! The thread that aborts a communicator whose operations do not complete in time.
 //!
-//! The threads that use the communicator cannot: a call of the driver, such as the first launch of a kernel, may wait for an operation that
-//! waits for a rank that is gone.
+//! The threads that use the communicator cannot: a call of the driver, such as the first launch of
+//! a kernel, may wait for an operation that waits for a rank that is gone.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
@@ -67,7 +67,8 @@ impl Drop for Watch {
 }
 
 impl Shared {
-    /// Aborts the communicator because of an operation that does not complete. The next call, or one that is waiting, returns the error.
+    /// Aborts the communicator because of an operation that does not complete. The next call, or
+    /// one that is waiting, returns the error.
     fn expire(&self, late: LateOperation) -> Result<()> {
         let Membership { rank, size } = self.membership;
         self.fail();
@@ -89,7 +90,8 @@ impl Shared {
         self.abort_ended()
     }
 
-    /// Takes the error of an operation that did not complete. The error has the name of the operation that notices it.
+    /// Takes the error of an operation that did not complete. The error has the name of the
+    /// operation that notices it.
     pub(super) fn expired(&self, operation: &'static str) -> Option<Error> {
         let error = self.expired.lock().take()?;
         Some(Error::Timeout(Box::new(TimeoutError {
@@ -123,7 +125,8 @@ fn watch(
 
 /// Returns an operation that has not completed for longer than the timeout.
 fn late(outstanding: &Mutex<Outstanding>, timeout: Duration) -> Option<LateOperation> {
-    // The thread with the lock may be in a call of the driver that returns only after the operation.
+    // The thread with the lock may be in a call of the driver that returns only after the
+    // operation.
     match outstanding.try_lock_for(timeout) {
         Some(mut outstanding) => outstanding.late(timeout),
         None => Some(LateOperation {

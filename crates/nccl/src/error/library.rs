@@ -46,7 +46,8 @@ pub struct TimeoutError {
     pub operation: &'static str,
     /// The first operation that had not completed, with its number on the communicator.
     pub outstanding: Box<str>,
-    /// The last calls of this rank, the oldest first, at most 16. A rank whose list differs from that of the others has called something else.
+    /// The last calls of this rank, the oldest first, at most 16. A rank whose list differs from
+    /// that of the others has called something else.
     pub recent: Box<[RecentCall]>,
     /// The rank.
     pub rank: usize,
@@ -62,7 +63,8 @@ pub struct TimeoutError {
 pub struct RecentCall {
     /// The number of the call on this communicator, from 1.
     pub number: u64,
-    /// The number of the collective on this communicator, from 1; `None` for transfers between two ranks.
+    /// The number of the collective on this communicator, from 1; `None` for transfers between two
+    /// ranks.
     pub collective: Option<u64>,
     /// The operation, such as `all_reduce`.
     pub name: &'static str,

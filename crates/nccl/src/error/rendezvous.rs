@@ -9,7 +9,8 @@ use thiserror::Error as ThisError;
 
 use super::{seconds, write_with_source};
 
-/// The reason why the ranks of a job did not find each other. `Debug` is the text of `Display`, with the source on a line of its own.
+/// The reason why the ranks of a job did not find each other. `Debug` is the text of `Display`,
+/// with the source on a line of its own.
 #[derive(ThisError)]
 #[non_exhaustive]
 pub enum RendezvousError {
@@ -136,7 +137,8 @@ pub enum RendezvousError {
         /// The number of ranks on rank 0.
         rank_0: usize,
     },
-    /// The ranks disagree on the operation: they have made different numbers of broadcasts, or broadcast different numbers of bytes.
+    /// The ranks disagree on the operation: they have made different numbers of broadcasts, or
+    /// broadcast different numbers of bytes.
     #[error(
         "rendezvous: the broadcasts differ (number {own_round} of {own_length} bytes here, number {round} of {length} bytes on rank 0); \
          every rank must make the same broadcasts in the same order"

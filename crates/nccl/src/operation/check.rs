@@ -50,7 +50,8 @@ impl Form {
         }
     }
 
-    /// Returns the numbers of parts in the source and in the target. In place, both are those of the memory.
+    /// Returns the numbers of parts in the source and in the target. In place, both are those of
+    /// the memory.
     #[inline]
     fn part_counts(self, Membership { size, .. }: Membership) -> (usize, usize) {
         let Self {

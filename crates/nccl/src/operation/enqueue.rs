@@ -22,12 +22,14 @@ pub(crate) struct Call<'a> {
 }
 
 impl Form {
-    /// Enqueues the operation. The operator that is returned is destroyed after the group that the call is part of.
+    /// Enqueues the operation. The operator that is returned is destroyed after the group that the
+    /// call is part of.
     ///
     /// # Safety
     ///
-    /// The communicator and the stream are live, `count` is the one that the lengths were checked for, the addresses are those of the
-    /// operation, and the memory is bound until the operation has run.
+    /// The communicator and the stream are live, `count` is the one that the lengths were checked
+    /// for, the addresses are those of the operation, and the memory is bound until the operation
+    /// has run.
     #[inline(always)]
     pub(crate) unsafe fn call(self, call: Call<'_>) -> Result<CreatedOperator> {
         match self.operator.existing() {
@@ -81,7 +83,8 @@ impl Form {
         let element = self.element;
         let peer = rank(self.peer.unwrap_or(membership.rank));
         match self.kind {
-            // SAFETY: both memories have `count` elements, and the rest is as the caller guarantees.
+            // SAFETY: both memories have `count` elements, and the rest is as the caller
+            // guarantees.
             Kind::AllReduce => unsafe {
                 call!(
                     api,
@@ -96,7 +99,8 @@ impl Form {
                     )
                 )
             },
-            // SAFETY: the source has `count` elements, and that of the root, which alone writes, has a target of as many.
+            // SAFETY: the source has `count` elements, and that of the root, which alone writes,
+            // has a target of as many.
             Kind::Reduce | Kind::ReduceInto => unsafe {
                 call!(
                     api,
@@ -127,7 +131,8 @@ impl Form {
                     )
                 )
             },
-            // SAFETY: the memory has `count` elements; that of the root is only read, because both addresses are the same.
+            // SAFETY: the memory has `count` elements; that of the root is only read, because both
+            // addresses are the same.
             Kind::Broadcast | Kind::BroadcastFrom => unsafe {
                 call!(
                     api,
@@ -148,14 +153,16 @@ impl Form {
                     ncclAlltoAll(source, target, count, element, communicator, stream)
                 )
             },
-            // SAFETY: the target of the root has `count` elements for each rank, and the source for one.
+            // SAFETY: the target of the root has `count` elements for each rank, and the source for
+            // one.
             Kind::Gather | Kind::GatherInto if api.ncclGather.is_some() => unsafe {
                 call!(
                     api,
                     ncclGather(source, target, count, element, peer, communicator, stream)
                 )
             },
-            // SAFETY: the source of the root has `count` elements for each rank, and the target for one.
+            // SAFETY: the source of the root has `count` elements for each rank, and the target for
+            // one.
             Kind::Scatter | Kind::ScatterFrom if api.ncclScatter.is_some() => unsafe {
                 call!(
                     api,
@@ -294,7 +301,8 @@ impl Form {
 }
 
 impl Operation<'_> {
-    /// Returns the addresses of the source and of the target; 0 if there is none. In place, one of them is within the other.
+    /// Returns the addresses of the source and of the target; 0 if there is none. In place, one of
+    /// them is within the other.
     #[inline]
     pub(crate) fn addresses(
         &self,

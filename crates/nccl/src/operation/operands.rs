@@ -43,7 +43,8 @@ impl Operands<'_> {
     ///
     /// # Safety
     ///
-    /// If the operation is enqueued, `launched` is called before the memory is used for anything else.
+    /// If the operation is enqueued, `launched` is called before the memory is used for anything
+    /// else.
     #[inline]
     pub(crate) unsafe fn bind(&mut self, operation: &mut StreamOperation<'_>) -> Result<()> {
         if let Some(source) = &mut self.source {

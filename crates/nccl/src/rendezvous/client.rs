@@ -21,7 +21,8 @@ const MIN_PAUSE: Duration = Duration::from_millis(20);
 /// The longest pause between two attempts.
 const MAX_PAUSE: Duration = Duration::from_secs(1);
 
-/// The longest time limit that is set for one operation of a socket. Systems do not accept all longer ones.
+/// The longest time limit that is set for one operation of a socket. Systems do not accept all
+/// longer ones.
 const MAX_SOCKET_TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// The reason why an attempt failed.
@@ -101,7 +102,8 @@ fn attempt(
 }
 
 impl Connection {
-    /// Connects to the first address of rank 0 that accepts. The name is resolved at every attempt: it may appear later than this rank.
+    /// Connects to the first address of rank 0 that accepts. The name is resolved at every attempt:
+    /// it may appear later than this rank.
     fn open(rendezvous: &Rendezvous, deadline: Deadline) -> io::Result<Self> {
         let addresses = (rendezvous.host.as_str(), rendezvous.port).to_socket_addrs()?;
         let stream = connect_to_first(addresses, deadline)?;
@@ -118,7 +120,8 @@ impl Connection {
     }
 }
 
-/// Connects to the first address that accepts. One that does not answer leaves time for the next ones, and for the first message.
+/// Connects to the first address that accepts. One that does not answer leaves time for the next
+/// ones, and for the first message.
 fn connect_to_first(
     addresses: impl ExactSizeIterator<Item = SocketAddr>,
     deadline: Deadline,
@@ -147,7 +150,8 @@ fn connect(address: SocketAddr, limit: Duration) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Closes a connection to `address` of a socket to itself. While rank 0 does not listen, the system may choose its port for this side.
+/// Closes a connection to `address` of a socket to itself. While rank 0 does not listen, the system
+/// may choose its port for this side.
 fn reject_self(stream: TcpStream, address: SocketAddr) -> io::Result<TcpStream> {
     if stream.local_addr()? != address {
         return Ok(stream);
@@ -185,7 +189,8 @@ impl Write for Connection {
     }
 }
 
-/// Returns `true` if the time limit of a socket's operation has passed; systems report it in two ways.
+/// Returns `true` if the time limit of a socket's operation has passed; systems report it in two
+/// ways.
 fn is_time_limit(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -258,7 +263,8 @@ mod tests {
 
     type TestResult = Result<(), Box<dyn std::error::Error>>;
 
-    /// Returns the address of a new listener that holds one connection in its queue, which is full. It answers no further one.
+    /// Returns the address of a new listener that holds one connection in its queue, which is full.
+    /// It answers no further one.
     #[cfg(target_os = "linux")]
     fn unresponsive_listener() -> io::Result<(SocketAddr, Vec<socket2::Socket>)> {
         let listener = std::net::TcpListener::bind(("127.0.0.1", 0))?;
@@ -275,7 +281,8 @@ mod tests {
         Ok((address, sockets))
     }
 
-    /// An address of rank 0 that does not answer leaves time for the others, and for the first message.
+    /// An address of rank 0 that does not answer leaves time for the others, and for the first
+    /// message.
     #[cfg(target_os = "linux")]
     #[test]
     fn next_address_is_tried_in_time() -> TestResult {
@@ -289,7 +296,8 @@ mod tests {
         Ok(())
     }
 
-    /// A socket that is connected to itself is no rank 0, and rank 0 can listen on its port at once.
+    /// A socket that is connected to itself is no rank 0, and rank 0 can listen on its port at
+    /// once.
     #[cfg(target_os = "linux")]
     #[test]
     fn own_port_is_not_rank_0() -> TestResult {

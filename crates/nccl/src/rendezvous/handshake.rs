@@ -1,8 +1,8 @@
 //! The messages between rank 0 and the other ranks.
 //!
-//! Rank 0 sends a [challenge](write_challenge), the rank answers with its [`Hello`], and rank 0 ends with a [`Reply`]. Numbers are
-//! big-endian. The `Hello` and the `Reply` are authenticated with the token and the random numbers of both sides, so that neither can be
-//! replayed.
+//! Rank 0 sends a [challenge](write_challenge), the rank answers with its [`Hello`], and rank 0
+//! ends with a [`Reply`]. Numbers are big-endian. The `Hello` and the `Reply` are authenticated
+//! with the token and the random numbers of both sides, so that neither can be replayed.
 
 use std::io::{self, Read, Write};
 
@@ -127,7 +127,8 @@ impl Hello {
 }
 
 impl Reply {
-    /// Sends the answer with its authentication code. Returns an error if the stream does not take it at once.
+    /// Sends the answer with its authentication code. Returns an error if the stream does not take
+    /// it at once.
     pub(super) fn write(
         &self,
         stream: &mut impl Write,
@@ -141,7 +142,8 @@ impl Reply {
         }
     }
 
-    /// Receives an answer whose body has at most `limit` bytes. An answer that is not authentic is [`Reply::WrongToken`].
+    /// Receives an answer whose body has at most `limit` bytes. An answer that is not authentic is
+    /// [`Reply::WrongToken`].
     pub(super) fn read(
         stream: &mut impl Read,
         session: &Session,
@@ -236,7 +238,8 @@ pub(super) struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// Creates the frame of an answer, of which nothing has been sent. A frame whose body is too long for its length field is not authentic.
+    /// Creates the frame of an answer, of which nothing has been sent. A frame whose body is too
+    /// long for its length field is not authentic.
     pub(super) fn new(code: u8, body: &'a [u8], session: &Session, token: &Token) -> Self {
         let length = u32::try_from(body.len()).unwrap_or(u32::MAX).to_be_bytes();
         let tag = token.tag(&[
@@ -346,7 +349,8 @@ mod tests {
             .write(&mut wire, &SESSION, &token())
             .expect("a vector");
         for bit in 0..wire.len() * 8 {
-            // The length (bytes 1 to 4) decides how much is read; a wrong one is an error or not authentic.
+            // The length (bytes 1 to 4) decides how much is read; a wrong one is an error or not
+            // authentic.
             let mut changed = wire.clone();
             changed[bit / 8] ^= 1 << (bit % 8);
             let read = Reply::read(&mut changed.as_slice(), &SESSION, &token(), 64);

@@ -33,7 +33,8 @@ struct Names {
     local_size: &'static str,
 }
 
-/// Every launcher, in order of precedence. `mpirun` comes before Slurm: inside a Slurm job, its ranks inherit Slurm's variables.
+/// Every launcher, in order of precedence. `mpirun` comes before Slurm: inside a Slurm job, its
+/// ranks inherit Slurm's variables.
 const LAUNCHERS: [Names; 4] = [
     Names {
         launcher: Launcher::Generic,
@@ -65,7 +66,8 @@ const LAUNCHERS: [Names; 4] = [
     },
 ];
 
-/// The variables that hold the name of a job, which is the same on every rank and differs between jobs.
+/// The variables that hold the name of a job, which is the same on every rank and differs between
+/// jobs.
 const JOB_NAMES: [&str; 3] = ["TORCHELASTIC_RUN_ID", "PMIX_NAMESPACE", "SLURM_JOB_ID"];
 
 /// Environment variables. One that is empty counts as not set.
@@ -207,8 +209,8 @@ fn port(variables: &Variables<'_>, job: Option<&str>) -> Result<u16, RendezvousE
     })
 }
 
-/// Derives a port from 20000 to 29999 from the name of a job, so that jobs on one host usually have ports of their own. Systems choose the
-/// ports of outgoing connections above these.
+/// Derives a port from 20000 to 29999 from the name of a job, so that jobs on one host usually have
+/// ports of their own. Systems choose the ports of outgoing connections above these.
 fn job_port(job: &str) -> u16 {
     let digest = Sha256::digest(job.as_bytes());
     20_000 + u16::from_be_bytes([digest[0], digest[1]]) % 10_000

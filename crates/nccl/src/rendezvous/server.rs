@@ -1,7 +1,8 @@
 //! Rank 0: listens until every rank has arrived, then sends the bytes.
 //!
-//! One thread serves all connections. A peer is a stranger until it has proved that it has the token. The number of strangers, their
-//! memory and their time are bounded; [`Strangers`] has the rules.
+//! One thread serves all connections. A peer is a stranger until it has proved that it has the
+//! token. The number of strangers, their memory and their time are bounded; [`Strangers`] has the
+//! rules.
 
 mod strangers;
 
@@ -30,13 +31,15 @@ const ACCEPT_BATCH: usize = 64;
 /// The pause after a connection could not be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
-/// The time for which a lack of resources explains that ranks are missing. A rank that was not accepted connects again after at most a second.
+/// The time for which a lack of resources explains that ranks are missing. A rank that was not
+/// accepted connects again after at most a second.
 const EXHAUSTION_TIME: Duration = Duration::from_secs(2);
 
 /// The longest wait for an event.
 const MAX_WAIT: Duration = Duration::from_secs(60);
 
-/// The key of the listener's events. Those of a rank have its number, and those of a stranger its key.
+/// The key of the listener's events. Those of a rank have its number, and those of a stranger its
+/// key.
 const LISTENER: mio::Token = mio::Token(usize::MAX);
 
 /// Sends `bytes` to every other rank once all have arrived.
@@ -92,7 +95,8 @@ struct Server {
     listener: TcpListener,
     strangers: Strangers,
     members: BTreeMap<u32, Member>,
-    /// The last error for lack of resources of the system, and the end of the time in which it explains that ranks are missing.
+    /// The last error for lack of resources of the system, and the end of the time in which it
+    /// explains that ranks are missing.
     exhaustion: Option<(io::Error, Deadline)>,
 }
 
@@ -123,7 +127,8 @@ impl Server {
         })
     }
 
-    /// Waits until every other rank has arrived and is still connected. Returns `false` if the deadline passes before.
+    /// Waits until every other rank has arrived and is still connected. Returns `false` if the
+    /// deadline passes before.
     fn gather(&mut self, deadline: Deadline) -> Result<bool, RendezvousError> {
         let mut events = Events::with_capacity(256);
         let mut accepted = Accepted::Some;
@@ -177,7 +182,8 @@ impl Server {
                     io::ErrorKind::ConnectionAborted
                     | io::ErrorKind::ConnectionReset
                     | io::ErrorKind::Interrupted => {}
-                    // Usually the process has too many open files. Strangers must not keep ranks out.
+                    // Usually the process has too many open files. Strangers must not keep ranks
+                    // out.
                     _ => {
                         emit_event!(DEBUG, %error, "rendezvous: a connection could not be accepted");
                         self.exhaustion = Some((error, Deadline::after(EXHAUSTION_TIME)));
@@ -219,7 +225,8 @@ impl Server {
         Reply::WrongToken.write(&mut stream, &nobody, &self.broadcast.token)
     }
 
-    /// Adds a rank, or sends it the reason for its rejection. A rank that is there already is rejected, unless its connection has ended.
+    /// Adds a rank, or sends it the reason for its rejection. A rank that is there already is
+    /// rejected, unless its connection has ended.
     fn admit(&mut self, hello: Hello, mut member: Member) -> io::Result<()> {
         let is_duplicate = self
             .members
@@ -248,7 +255,8 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// [`RendezvousError::LostRank`] for the first rank that could not receive it before the deadline.
+    /// [`RendezvousError::LostRank`] for the first rank that could not receive it before the
+    /// deadline.
     fn deliver(mut self, code: u8, body: &[u8], deadline: Deadline) -> Result<(), RendezvousError> {
         // The keys of strangers have no more events.
         drop(self.strangers);
@@ -300,7 +308,8 @@ struct Delivery<'a> {
 }
 
 impl Delivery<'_> {
-    /// Sends what the connection takes at once. Returns `true` if that is everything; otherwise, registers for the rest.
+    /// Sends what the connection takes at once. Returns `true` if that is everything; otherwise,
+    /// registers for the rest.
     fn start(&mut self, rank: u32, registry: &mio::Registry) -> io::Result<bool> {
         let complete = self.frame.send(&mut self.stream)?;
         if !complete {
@@ -368,8 +377,8 @@ fn polling_error(source: io::Error) -> RendezvousError {
     }
 }
 
-/// Listens at the address of rank 0. An address that no interface of this host has, such as that of a Kubernetes service, stands for all
-/// interfaces.
+/// Listens at the address of rank 0. An address that no interface of this host has, such as that of
+/// a Kubernetes service, stands for all interfaces.
 fn listen(rendezvous: &Rendezvous) -> Result<TcpListener, RendezvousError> {
     let address = (rendezvous.host.as_str(), rendezvous.port);
     let listener = std::net::TcpListener::bind(address).or_else(|error| match error.kind() {
@@ -377,7 +386,8 @@ fn listen(rendezvous: &Rendezvous) -> Result<TcpListener, RendezvousError> {
         _ => std::net::TcpListener::bind(all_interfaces(rendezvous)),
     });
     let prepared = listener.and_then(|listener| {
-        // The standard library lets 128 connections wait. Strangers would fill these sooner than rank 0 accepts them.
+        // The standard library lets 128 connections wait. Strangers would fill these sooner than
+        // rank 0 accepts them.
         socket2::SockRef::from(&listener).listen(BACKLOG)?;
         listener.set_nonblocking(true)?;
         Ok(TcpListener::from_std(listener))
@@ -475,7 +485,8 @@ mod tests {
         Reply::read(stream, session, &token(), 1 << 20)
     }
 
-    /// A rank that does not read its bytes holds rank 0 only until the deadline, and does not keep them from the others.
+    /// A rank that does not read its bytes holds rank 0 only until the deadline, and does not keep
+    /// them from the others.
     #[test]
     fn stalled_rank_is_lost_at_the_deadline() -> TestResult {
         const LENGTH: u32 = 8 << 20;

@@ -2,7 +2,8 @@
 
 /// Returns the first host of a list such as `node[003-005,9],login1`: `node003`.
 ///
-/// Brackets contain numbers and ranges, possibly several times in a name. `None` if the list is empty or a bracket is not closed.
+/// Brackets contain numbers and ranges, possibly several times in a name. `None` if the list is
+/// empty or a bracket is not closed.
 pub(super) fn first_host(list: &str) -> Option<String> {
     let mut host = String::new();
     let mut remaining = list.trim();

@@ -13,19 +13,21 @@ pub(super) const TAG_LEN: usize = 32;
 pub struct Token(Box<[u8]>);
 
 impl Token {
-    /// Creates a token of these bytes. Use at least 16 random bytes, so that no other program can guess them.
+    /// Creates a token of these bytes. Use at least 16 random bytes, so that no other program can
+    /// guess them.
     #[must_use]
     pub fn new(bytes: impl Into<Box<[u8]>>) -> Self {
         Self(bytes.into())
     }
 
-    /// Returns the authentication code (HMAC-SHA256) of the parts, in order. The parts must have fixed lengths, or lengths that an
-    /// earlier part contains.
+    /// Returns the authentication code (HMAC-SHA256) of the parts, in order. The parts must have
+    /// fixed lengths, or lengths that an earlier part contains.
     pub(super) fn tag(&self, parts: &[&[u8]]) -> [u8; TAG_LEN] {
         self.authenticate(parts).finalize().into_bytes().into()
     }
 
-    /// Returns `true` if `tag` is the authentication code of the parts. Takes the same time for every wrong code.
+    /// Returns `true` if `tag` is the authentication code of the parts. Takes the same time for
+    /// every wrong code.
     pub(super) fn verifies(&self, tag: &[u8; TAG_LEN], parts: &[&[u8]]) -> bool {
         self.authenticate(parts).verify_slice(tag).is_ok()
     }

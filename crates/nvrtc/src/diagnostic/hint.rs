@@ -4,7 +4,8 @@
 const CUDA_HEADERS: &str = "`CompileOptions::with_cuda_headers` adds the folders of CUDA's headers, which are part of \
     the toolkit and of the Python packages `nvidia-cuda-runtime` and `nvidia-cuda-cccl` (CUDA 12: `-cu12`)";
 
-/// Headers of the C and C++ standard libraries that libcu++ of every CUDA version since 12.8 has, below `cuda/std`.
+/// Headers of the C and C++ standard libraries that libcu++ of every CUDA version since 12.8 has,
+/// below `cuda/std`.
 const STANDARD_HEADERS: [&str; 31] = [
     "array",
     "atomic",

@@ -17,7 +17,8 @@ const SEVERITIES: [(&str, Severity); 6] = [
 /// The number of spaces by which the compiler indents quoted source lines.
 const INDENTATION: usize = 2;
 
-/// Parses the diagnostics of a compiler's log, in order, and adds the lines of `program` that they refer to.
+/// Parses the diagnostics of a compiler's log, in order, and adds the lines of `program` that they
+/// refer to.
 pub(crate) fn parse(log: &str, program: &Program) -> Vec<Diagnostic> {
     let mut reader = Reader::default();
     log.lines().for_each(|line| reader.read(line));
@@ -104,7 +105,8 @@ fn caret(diagnostic: &mut Diagnostic, line: &str) {
     }
 }
 
-/// Creates a note without a location. It is trimmed later if it does not turn out to be a source line.
+/// Creates a note without a location. It is trimmed later if it does not turn out to be a source
+/// line.
 fn note(line: &str) -> Diagnostic {
     Diagnostic {
         severity: Severity::Note,
@@ -121,8 +123,8 @@ fn column(caret: &str) -> Option<u32> {
     u32::try_from(position + 1).ok()
 }
 
-/// Trims notes, adds hints, and takes source lines from the program if possible: only newer versions include them in the
-/// log.
+/// Trims notes, adds hints, and takes source lines from the program if possible: only newer
+/// versions include them in the log.
 fn with_source(diagnostic: &mut Diagnostic, program: &Program) {
     diagnostic.message = diagnostic.message.trim().to_owned();
     diagnostic.hint = hint(&diagnostic.message);
@@ -141,8 +143,9 @@ fn with_source(diagnostic: &mut Diagnostic, program: &Program) {
     }
 }
 
-/// Parses the first line of a diagnostic, such as `a.cu(3): warning #177-D: variable "x" was declared but never
-/// referenced`, `nvrtc: error: unrecognized option`, or `remark: a.cu:1:90: not inlined`.
+/// Parses the first line of a diagnostic, such as `a.cu(3): warning #177-D: variable "x" was
+/// declared but never referenced`, `nvrtc: error: unrecognized option`, or
+/// `remark: a.cu:1:90: not inlined`.
 fn head(line: &str) -> Option<Diagnostic> {
     placed_head(line)
         .or_else(|| optimizer_head(line))
@@ -220,7 +223,8 @@ fn kind(text: &str) -> Option<(Severity, Option<&str>, &str)> {
 mod tests {
     use super::*;
 
-    /// Asserts that four times the text takes about four times as long, and not sixteen times. A busy machine gets several tries.
+    /// Asserts that four times the text takes about four times as long, and not sixteen times. A
+    /// busy machine gets several tries.
     fn assert_linear(unit: &str, read: impl Fn(&str)) {
         let text = unit.repeat(65_536 / unit.len());
         let longer = text.repeat(4);

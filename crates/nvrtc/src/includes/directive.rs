@@ -13,16 +13,18 @@ pub(super) enum HeaderName {
     Computed,
 }
 
-/// The maximum length of a header name in bytes. Without it, a line of unterminated names would be read as often as it has names.
+/// The maximum length of a header name in bytes. Without it, a line of unterminated names would be
+/// read as often as it has names.
 const MAX_NAME: usize = 1024;
 
-/// The maximum number of directives that a line is searched for, for the same reason. Further ones count as computed.
+/// The maximum number of directives that a line is searched for, for the same reason. Further ones
+/// count as computed.
 const MAX_DIRECTIVES: usize = 64;
 
 /// Returns the operands of the directives in `text` that may name a header.
 ///
-/// Conditions are not evaluated. Names in `#define`, `#if` and `#elif` are included, because they may be an operand of
-/// `__has_include`, also through a macro.
+/// Conditions are not evaluated. Names in `#define`, `#if` and `#elif` are included, because they
+/// may be an operand of `__has_include`, also through a macro.
 pub(super) fn header_names(text: &str) -> Vec<HeaderName> {
     let text = splice(text);
     let mut names = Vec::new();
@@ -66,8 +68,8 @@ fn directives(line: &str) -> Vec<&str> {
     }
 }
 
-/// Adds the names in a directive, which extends to the end of the line. `is_searched` tells whether an earlier directive of the line was
-/// searched for literals: its operand contains this one's.
+/// Adds the names in a directive, which extends to the end of the line. `is_searched` tells whether
+/// an earlier directive of the line was searched for literals: its operand contains this one's.
 fn add_names(directive: &str, is_searched: &mut bool, names: &mut Vec<HeaderName>) {
     let Some(directive) = skip_comments(directive) else {
         return names.push(HeaderName::Computed);
@@ -128,7 +130,8 @@ fn add_literals(operand: &str, names: &mut Vec<HeaderName>) {
     }
 }
 
-/// Returns `true` unless the text between two signs of an expression or in a message cannot be the name of a header.
+/// Returns `true` unless the text between two signs of an expression or in a message cannot be the
+/// name of a header.
 fn is_path(name: &str) -> bool {
     !name.is_empty()
         && name
@@ -148,7 +151,8 @@ mod tests {
         HeaderName::Angled(name.to_owned())
     }
 
-    /// Asserts that four times the text takes about four times as long, and not sixteen times. A busy machine gets several tries.
+    /// Asserts that four times the text takes about four times as long, and not sixteen times. A
+    /// busy machine gets several tries.
     fn assert_linear(unit: &str, read: impl Fn(&str)) {
         let text = unit.repeat(65_536 / unit.len());
         let longer = text.repeat(4);

@@ -1,7 +1,8 @@
 //! A hash of file contents.
 
-/// Computes the 128-bit FNV-1a hash, which is the same on every machine and for every version of this program. It need
-/// not be collision-resistant against attacks: only the user can write to the cache.
+/// Computes the 128-bit FNV-1a hash, which is the same on every machine and for every version of
+/// this program. It need not be collision-resistant against attacks: only the user can write to the
+/// cache.
 pub(super) fn fingerprint<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> u128 {
     const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
     const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;

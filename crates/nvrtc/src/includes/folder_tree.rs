@@ -7,8 +7,8 @@ use std::time::UNIX_EPOCH;
 /// The depth at which a tree of folders is considered endless: a symbolic link may lead back.
 const MAX_DEPTH: u32 = 32;
 
-/// Returns a hash that changes when a file below `folder` is added, removed or written; `None` if the folder cannot be
-/// read. A folder that does not exist has no files.
+/// Returns a hash that changes when a file below `folder` is added, removed or written; `None` if
+/// the folder cannot be read. A folder that does not exist has no files.
 pub(super) fn fingerprint(folder: &Path) -> Option<u128> {
     let mut entries = Vec::new();
     if folder.exists() {

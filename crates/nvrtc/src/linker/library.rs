@@ -9,7 +9,8 @@ use curium_sys::nvjitlink::{self, Api};
 use super::{LinkOptions, Linker};
 use crate::Result;
 
-/// NVIDIA's run-time linker, loaded. Clones are cheap and share the library, which stays loaded until the process ends.
+/// NVIDIA's run-time linker, loaded. Clones are cheap and share the library, which stays loaded
+/// until the process ends.
 #[derive(Clone)]
 pub struct NvJitLink(nvjitlink::NvJitLink);
 
@@ -20,8 +21,8 @@ impl NvJitLink {
     ///
     /// - the environment variable `CURIUM_NVJITLINK_PATH`,
     /// - the Python packages `nvidia-nvjitlink` and `nvidia-nvjitlink-cu12`,
-    /// - the libraries `libnvJitLink.so.13` and `libnvJitLink.so.12`; on Windows `nvJitLink_130_0.dll` and
-    ///   `nvJitLink_120_0.dll`.
+    /// - the libraries `libnvJitLink.so.13` and `libnvJitLink.so.12`; on Windows
+    ///   `nvJitLink_130_0.dll` and `nvJitLink_120_0.dll`.
     ///
     /// # Errors
     ///
@@ -34,14 +35,15 @@ impl NvJitLink {
     ///
     /// # Safety
     ///
-    /// A library at `path` that exports the names of nvJitLink's functions implements these functions, and its
-    /// initializers may run in this process.
+    /// A library at `path` that exports the names of nvJitLink's functions implements these
+    /// functions, and its initializers may run in this process.
     ///
     /// # Errors
     ///
     /// [`Error::Load`](crate::Error::Load) contains the reason for the rejection.
     pub unsafe fn load_from(path: impl AsRef<Path>) -> Result<Self> {
-        // SAFETY: the conditions of the called function are those of this one, which the caller guarantees.
+        // SAFETY: the conditions of the called function are those of this one, which the caller
+        // guarantees.
         Ok(Self(unsafe { nvjitlink::NvJitLink::load_from(path) }?))
     }
 

@@ -27,13 +27,15 @@ pub(super) fn read(linker: &Linker) -> Result<LinkedProgram> {
     };
     if let Some(size) = size(link, api.nvJitLinkGetLinkedCubinSize) {
         linked.cubin = Some(bytes(size, |buffer| {
-            // SAFETY: the link is live and complete, and `buffer` has the size that nvJitLink reported.
+            // SAFETY: the link is live and complete, and `buffer` has the size that nvJitLink
+            // reported.
             unsafe { call!(api, nvJitLinkGetLinkedCubin(link, buffer.cast())) }
         })?);
     }
     if let Some(size) = size(link, api.nvJitLinkGetLinkedPtxSize) {
         linked.ptx = Some(read_text(size, |buffer| {
-            // SAFETY: the link is live and complete, and `buffer` has the size that nvJitLink reported.
+            // SAFETY: the link is live and complete, and `buffer` has the size that nvJitLink
+            // reported.
             unsafe { call!(api, nvJitLinkGetLinkedPtx(link, buffer)) }
         })?);
     }
@@ -50,7 +52,8 @@ fn lto_ir(api: &Api, link: nvJitLinkHandle, size: usize) -> Result<Vec<u8>> {
     })
 }
 
-/// Returns the size of an output; `None` if there is no such output, for which nvJitLink returns an error.
+/// Returns the size of an output; `None` if there is no such output, for which nvJitLink returns an
+/// error.
 fn size(
     link: nvJitLinkHandle,
     function: Option<unsafe extern "C" fn(nvJitLinkHandle, *mut usize) -> nvJitLinkResult>,

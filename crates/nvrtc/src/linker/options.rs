@@ -2,7 +2,8 @@
 
 use crate::{Architecture, FastCompile};
 
-/// Options of a link. If nvJitLink is too old for an option, [`NvJitLink::linker`](crate::NvJitLink::linker) returns an error.
+/// Options of a link. If nvJitLink is too old for an option,
+/// [`NvJitLink::linker`](crate::NvJitLink::linker) returns an error.
 ///
 /// ```
 /// use curium_nvrtc::{Architecture, LinkOptions};
@@ -173,7 +174,8 @@ impl LinkOptions {
         self.with_option(format!("-split-compile={threads}"))
     }
 
-    /// Compiles with `threads` threads and more parallelism, at the expense of the speed of the code. Requires nvJitLink of CUDA 12.3.
+    /// Compiles with `threads` threads and more parallelism, at the expense of the speed of the
+    /// code. Requires nvJitLink of CUDA 12.3.
     ///
     /// nvJitLink: `-split-compile-extended`.
     #[must_use]
@@ -181,8 +183,8 @@ impl LinkOptions {
         self.with_option(format!("-split-compile-extended={threads}"))
     }
 
-    /// Sets the minimum density of `switch` cases, from 0 to 101 percent, for which a jump table is generated. Requires
-    /// nvJitLink of CUDA 12.3.
+    /// Sets the minimum density of `switch` cases, from 0 to 101 percent, for which a jump table is
+    /// generated. Requires nvJitLink of CUDA 12.3.
     ///
     /// nvJitLink: `-jump-table-density`.
     #[must_use]

@@ -105,8 +105,9 @@ impl Nvrtc {
         }))
     }
 
-    /// Installs the bundled headers into `folder`, which is created if it does not exist. Concurrent installations into
-    /// the same folder are serialized. To use the headers, pass the folder, and `cccl` in it, to
+    /// Installs the bundled headers into `folder`, which is created if it does not exist.
+    /// Concurrent installations into the same folder are serialized. To use the headers, pass the
+    /// folder, and `cccl` in it, to
     /// [`CompileOptions::with_include_path`](crate::CompileOptions::with_include_path).
     ///
     /// Requires NVRTC of CUDA 13.3.

@@ -50,7 +50,8 @@ impl CompileOptions {
         self.flag("--extensible-whole-program")
     }
 
-    /// Generates debug information. Disables optimization unless [`CompileOptions::with_device_optimization`] is set.
+    /// Generates debug information. Disables optimization unless
+    /// [`CompileOptions::with_device_optimization`] is set.
     ///
     /// NVRTC: `--device-debug`.
     #[doc(alias = "device-debug")]
@@ -176,7 +177,8 @@ impl CompileOptions {
         self.flag("--extra-device-vectorization")
     }
 
-    /// Allows the compiler to raise the stack limit of the process while it runs (Linux). Default: `true`.
+    /// Allows the compiler to raise the stack limit of the process while it runs (Linux). Default:
+    /// `true`.
     ///
     /// NVRTC: `--modify-stack-limit`.
     #[doc(alias = "modify-stack-limit")]
@@ -215,7 +217,8 @@ impl CompileOptions {
         self.flag("--optix-ir")
     }
 
-    /// Sets the density of `switch` cases, from 0 to 101 percent, above which the compiler generates a jump table.
+    /// Sets the density of `switch` cases, from 0 to 101 percent, above which the compiler
+    /// generates a jump table.
     ///
     /// NVRTC: `--jump-table-density`, since 12.3.
     #[doc(alias = "jump-table-density")]

@@ -71,30 +71,32 @@ const GROUPS: [HeaderGroup; 4] = [
 ];
 
 impl CompileOptions {
-    /// Adds the folders of this machine's CUDA headers, such as `cuda_fp16.h`, and of the CUDA C++ Core Libraries (CUB,
-    /// libcu++), such as `cub/block/block_reduce.cuh` and `cuda/std/array`. The headers of cuRAND's device functions and
-    /// of `mma.h` are added if they are installed.
+    /// Adds the folders of this machine's CUDA headers, such as `cuda_fp16.h`, and of the CUDA C++
+    /// Core Libraries (CUB, libcu++), such as `cub/block/block_reduce.cuh` and `cuda/std/array`.
+    /// The headers of cuRAND's device functions and of `mma.h` are added if they are installed.
     ///
-    /// If the environment variable `CURIUM_CUDA_INCLUDE_PATH` contains folders, separated as in `PATH`, only these are
-    /// searched. Otherwise the first folder that contains the headers is used, in this order:
+    /// If the environment variable `CURIUM_CUDA_INCLUDE_PATH` contains folders, separated as in
+    /// `PATH`, only these are searched. Otherwise the first folder that contains the headers is
+    /// used, in this order:
     ///
-    /// - `include`, and that of the target such as `targets/x86_64-linux/include`, in `CUDA_HOME`, `CUDA_PATH` and
-    ///   `CONDA_PREFIX`,
-    /// - the packages `nvidia-cuda-runtime`, `nvidia-cuda-cccl`, `nvidia-cuda-crt` and `nvidia-curand` (for CUDA 12:
-    ///   `nvidia-cuda-runtime-cu12`, `nvidia-cuda-cccl-cu12`, `nvidia-cuda-nvcc-cu12` and `nvidia-curand-cu12`) in the
-    ///   active Python environments,
+    /// - `include`, and that of the target such as `targets/x86_64-linux/include`, in `CUDA_HOME`,
+    ///   `CUDA_PATH` and `CONDA_PREFIX`,
+    /// - the packages `nvidia-cuda-runtime`, `nvidia-cuda-cccl`, `nvidia-cuda-crt` and
+    ///   `nvidia-curand` (for CUDA 12: `nvidia-cuda-runtime-cu12`, `nvidia-cuda-cccl-cu12`,
+    ///   `nvidia-cuda-nvcc-cu12` and `nvidia-curand-cu12`) in the active Python environments,
     /// - `/usr/local/cuda/include`, `/opt/cuda/include` and `/usr/include`.
     ///
-    /// Each folder is followed by its subfolder `cccl`, where CUDA 13 has the Core Libraries. Set-uid programs ignore the
-    /// environment. The headers should be of the same CUDA version as NVRTC. NVRTC of CUDA 13.3 and newer contains these
-    /// headers, without cuRAND's:
+    /// Each folder is followed by its subfolder `cccl`, where CUDA 13 has the Core Libraries.
+    /// Set-uid programs ignore the environment. The headers should be of the same CUDA version as
+    /// NVRTC. NVRTC of CUDA 13.3 and newer contains these headers, without cuRAND's:
     /// [`with_bundled_headers`](Self::with_bundled_headers) requires no installed headers.
     ///
     /// NVRTC: `--include-path`.
     ///
     /// # Errors
     ///
-    /// [`Error::Headers`] names the missing header, the package to install and the folders that were searched.
+    /// [`Error::Headers`] names the missing header, the package to install and the folders that
+    /// were searched.
     pub fn with_cuda_headers(self) -> Result<Self> {
         self.with_headers_in(&chosen_folders().unwrap_or_else(|| include_folders(&PACKAGES)))
     }
@@ -123,13 +125,15 @@ impl CompileOptions {
     }
 }
 
-/// Returns the folders in [`VARIABLE`], unless it is not set or the program has elevated privileges.
+/// Returns the folders in [`VARIABLE`], unless it is not set or the program has elevated
+/// privileges.
 fn chosen_folders() -> Option<Vec<PathBuf>> {
     let value = std::env::var_os(VARIABLE).filter(|value| !value.is_empty())?;
     (!has_raised_privileges()).then(|| std::env::split_paths(&value).collect())
 }
 
-/// Returns the first of `folders`, or of their subfolders for CUDA's C++ libraries, that contains `header`.
+/// Returns the first of `folders`, or of their subfolders for CUDA's C++ libraries, that contains
+/// `header`.
 fn folder_with(header: &str, folders: &[PathBuf]) -> Option<PathBuf> {
     folders
         .iter()

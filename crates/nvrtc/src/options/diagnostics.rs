@@ -131,7 +131,8 @@ impl CompileOptions {
         self.set("--time", &file.as_ref().display().to_string())
     }
 
-    /// Writes a time trace of the compiler to `file`, for trace viewers. Since CUDA 13, the compiler appends `.json` to the name.
+    /// Writes a time trace of the compiler to `file`, for trace viewers. Since CUDA 13, the
+    /// compiler appends `.json` to the name.
     ///
     /// NVRTC: `--fdevice-time-trace`, since 12.8.
     #[doc(alias = "fdevice-time-trace")]

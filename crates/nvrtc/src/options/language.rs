@@ -68,7 +68,8 @@ impl CompileOptions {
         self.add("--include-path", &folder.as_ref().display().to_string())
     }
 
-    /// Searches `folder` for headers, after installing NVRTC's bundled headers into it if they are missing.
+    /// Searches `folder` for headers, after installing NVRTC's bundled headers into it if they are
+    /// missing.
     ///
     /// NVRTC: `--use-bundled-headers`, since 13.3.
     #[doc(alias = "use-bundled-headers")]
@@ -158,8 +159,8 @@ impl CompileOptions {
         self.flag("--device-float128")
     }
 
-    /// Omits texture and surface functions, the functions and types of the CUDA runtime, and dynamic parallelism, to compile small
-    /// programs faster.
+    /// Omits texture and surface functions, the functions and types of the CUDA runtime, and
+    /// dynamic parallelism, to compile small programs faster.
     ///
     /// NVRTC: `--minimal`, since 12.4.
     #[doc(alias = "minimal")]

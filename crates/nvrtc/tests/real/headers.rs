@@ -1,4 +1,5 @@
-//! CUDA's headers: errors that say how to add them, `cuda_fp16.h`, and CUB on the simulator with all checks.
+//! CUDA's headers: errors that say how to add them, `cuda_fp16.h`, and CUB on the simulator with
+//! all checks.
 
 use curium_driver::{CudaVersion, DiskCache, Driver, LaunchConfig};
 use curium_memory::DeviceBuffer;
@@ -7,7 +8,8 @@ use curium_sim::{Config, Simulator};
 
 use crate::library::{TestResult, compile_error, nvrtc, program};
 
-/// Returns NVRTC with CUDA's headers for it, if there are any: those of `CURIUM_CUDA_INCLUDE_PATH`, or NVRTC's own.
+/// Returns NVRTC with CUDA's headers for it, if there are any: those of `CURIUM_CUDA_INCLUDE_PATH`,
+/// or NVRTC's own.
 fn with_headers(name: &str) -> Result<Option<(Nvrtc, CompileOptions)>, Error> {
     let Some(nvrtc) = nvrtc(name) else {
         return Ok(None);
@@ -85,7 +87,8 @@ extern "C" __global__ void sums(const float* x, float* sums, unsigned n)
         let expected: Vec<f32> = values.chunks(128).map(|chunk| chunk.iter().sum()).collect();
         let x = DeviceBuffer::from_slice(&stream, &values)?;
         let mut sums = DeviceBuffer::from_slice(&stream, &[0.0_f32; 3])?;
-        // SAFETY: the kernel reads the first 300 elements of `x`, and writes one of `sums` for each of 3 blocks.
+        // SAFETY: the kernel reads the first 300 elements of `x`, and writes one of `sums` for each
+        // of 3 blocks.
         unsafe { sums_of.launch(&stream, LaunchConfig::new(3, 128), (&x, &mut sums, 300)) }?;
         assert_eq!(sums.to_vec()?, expected);
         Ok(())

@@ -1,4 +1,5 @@
-//! The scan for headers against the real NVRTC: a program whose header changes is never taken from the cache.
+//! The scan for headers against the real NVRTC: a program whose header changes is never taken from
+//! the cache.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -96,7 +97,8 @@ fn options(folder: &Path) -> CompileOptions {
         .with_include_path(folder.join("second"))
 }
 
-/// Compiles `program` before and after the header at `path` changes. Both results must contain the value of the header.
+/// Compiles `program` before and after the header at `path` changes. Both results must contain the
+/// value of the header.
 fn check(nvrtc: &Nvrtc, program: &Program, options: &CompileOptions, path: &Path) -> TestResult {
     for value in [7_654_321, 1_234_567] {
         write(path, &format!("#define VALUE {value}\n"))?;
@@ -152,8 +154,8 @@ fn first_header_wins() -> TestResult {
     Ok(())
 }
 
-/// NVRTC looks for such a header in the current directory, and for the headers of a header of the program in the folder
-/// of its name.
+/// NVRTC looks for such a header in the current directory, and for the headers of a header of the
+/// program in the folder of its name.
 #[test]
 fn relative_headers() -> TestResult {
     let Some(nvrtc) = nvrtc("relative_headers") else {

@@ -1,4 +1,5 @@
-//! The real compiler and linker. Without them, tests report that they are skipped; if a path is set, they fail.
+//! The real compiler and linker. Without them, tests report that they are skipped; if a path is
+//! set, they fail.
 
 use std::io::Write as _;
 
@@ -27,7 +28,8 @@ pub(crate) fn installed<T>(name: &str, loaded: Result<T, Error>, variable: &str)
         Ok(library) => Some(library),
         Err(error) if std::env::var_os(variable).is_some() => panic!("{error}"),
         Err(_) => {
-            // Written directly to the stream: output of the macros is not shown for tests that pass.
+            // Written directly to the stream: output of the macros is not shown for tests that
+            // pass.
             let written = writeln!(
                 std::io::stderr(),
                 "SKIPPED {name}: not on this machine; name it in {variable}"

@@ -15,7 +15,8 @@ fn sm_80() -> Architecture {
     Architecture::new(8, 0).real()
 }
 
-/// Runs a test if both are installed and nvJitLink is not older than NVRTC, whose LTO IR it would otherwise reject.
+/// Runs a test if both are installed and nvJitLink is not older than NVRTC, whose LTO IR it would
+/// otherwise reject.
 macro_rules! with_both {
     ($name:literal, |$nvrtc:ident, $library:ident| $body:block) => {
         with_nvrtc($name, |$nvrtc| {

@@ -1,5 +1,5 @@
-//! Tests with the real compiler and linker. They need no GPU; `cargo xtask ci --step nvrtc` runs them with several
-//! versions.
+//! Tests with the real compiler and linker. They need no GPU; `cargo xtask ci --step nvrtc` runs
+//! them with several versions.
 
 mod build_script;
 mod cache;

@@ -14,7 +14,8 @@ const OLD: CudaVersion = CudaVersion::new(12, 4);
 /// The version of one test alone, by which the observer recognizes its driver.
 const OBSERVED: CudaVersion = CudaVersion::new(12, 3);
 
-/// A driver loads the cubin. The simulated one rejects it, because it runs no machine code, and the PTX like a real driver.
+/// A driver loads the cubin. The simulated one rejects it, because it runs no machine code, and the
+/// PTX like a real driver.
 #[test]
 fn older_driver_gets_a_cubin() -> TestResult {
     let Some(nvrtc) = nvrtc("older_driver_gets_a_cubin") else {
@@ -41,7 +42,8 @@ fn older_driver_gets_a_cubin() -> TestResult {
         return Err("the simulator loads no cubin, and this driver no newer PTX".into());
     };
     drop(guard);
-    // The driver loads a library of PTX before it compiles it, and fails when a kernel is looked up.
+    // The driver loads a library of PTX before it compiles it, and fails when a kernel is looked
+    // up.
     let expected = [
         (
             Function::cuLibraryLoadData,

@@ -6,8 +6,8 @@ use curium_memory::DeviceBuffer;
 use curium_nvrtc::{Compile as _, CompileOptions, Error, LinkOptions, Nvrtc, Program};
 use curium_sim::{Checks, Config, Simulator};
 
-/// Runs `test` on this machine's driver with `CURIUM_TEST_DRIVER=cuda`, otherwise on a simulated device with the newest
-/// driver, which accepts the PTX of every NVRTC.
+/// Runs `test` on this machine's driver with `CURIUM_TEST_DRIVER=cuda`, otherwise on a simulated
+/// device with the newest driver, which accepts the PTX of every NVRTC.
 fn on_driver(test: impl FnOnce(&Driver) -> TestResult) -> TestResult {
     if uses_cuda() {
         return test(&Driver::load()?);
@@ -204,8 +204,8 @@ fn declared_kernels_are_safe() -> TestResult {
     })
 }
 
-/// `Device::compile` passes line information on the simulator: a race has the source lines of both accesses, and the call of the inlined
-/// function.
+/// `Device::compile` passes line information on the simulator: a race has the source lines of both
+/// accesses, and the call of the inlined function.
 #[test]
 fn report_has_source_lines() -> TestResult {
     with_nvrtc("report_has_source_lines", |_| {
@@ -231,7 +231,8 @@ extern \"C\" __global__ void reverse(float* x) {
         )?;
         let reverse = program.kernel::<(&mut [f32],)>("reverse")?;
         let mut x = DeviceBuffer::<f32>::zeroed(&stream, 64)?;
-        // SAFETY: the kernel changes the element of each of its threads, x has as many, and the simulator ends the launch at the race.
+        // SAFETY: the kernel changes the element of each of its threads, x has as many, and the
+        // simulator ends the launch at the race.
         unsafe { reverse.launch(&stream, LaunchConfig::new(1, 64), (&mut x,)) }?;
         let error = x.to_vec().expect_err("the barrier is missing").to_string();
         let write = error.find(":6:5, PTX line ");

@@ -1,4 +1,5 @@
-//! Compilation of the test kernels with every NVRTC. Their results are tested with the PTX of the oldest version.
+//! Compilation of the test kernels with every NVRTC. Their results are tested with the PTX of the
+//! oldest version.
 
 use crate::library::TestResult;
 use std::path::{Path, PathBuf};
@@ -32,8 +33,8 @@ fn sources() -> TestResult<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Compiles a file for a compute capability and loads it, unless it requires a newer one. Returns the number of its
-/// kernels.
+/// Compiles a file for a compute capability and loads it, unless it requires a newer one. Returns
+/// the number of its kernels.
 fn kernel_count(nvrtc: &Nvrtc, driver: &Driver, path: &Path, capability: u32) -> TestResult<usize> {
     let source = std::fs::read_to_string(path)?;
     let options = source

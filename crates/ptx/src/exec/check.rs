@@ -1,4 +1,5 @@
-//! The data of the checks of kernels: recorded accesses, written and undefined bytes, and the reports. The checks themselves are in `ops`.
+//! The data of the checks of kernels: recorded accesses, written and undefined bytes, and the
+//! reports. The checks themselves are in `ops`.
 
 pub(crate) mod copies;
 pub(crate) mod launch_shadow;

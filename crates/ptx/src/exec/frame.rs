@@ -1,7 +1,8 @@
 //! The registers of one activation of a function, for the lanes of one warp.
 //!
-//! Registers live in two files, of 32-bit and of 64-bit rows. The compiler vectorizes rows of uniform width without shuffles, and two typed
-//! vectors need no casts. The declaration of a register selects its file. A predicate is one bit per lane, so a guard or a branch costs one
+//! Registers live in two files, of 32-bit and of 64-bit rows. The compiler vectorizes rows of
+//! uniform width without shuffles, and two typed vectors need no casts. The declaration of a
+//! register selects its file. A predicate is one bit per lane, so a guard or a branch costs one
 //! `and`. Constants are rows too, so an immediate operand costs as much as a register.
 
 use crate::exec::check::undefined::Undefined;
@@ -36,8 +37,8 @@ pub(crate) struct Caller {
 
 /// The initial contents of a function's register files.
 ///
-/// Constants are rows that no instruction writes. Registers start at zero, so a read of an uninitialized register gives the same result in
-/// every run.
+/// Constants are rows that no instruction writes. Registers start at zero, so a read of an
+/// uninitialized register gives the same result in every run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Layout {
     /// The 32-bit file.
@@ -87,7 +88,8 @@ impl Frame {
         self.predicates.clone_from(&fresh.predicates);
         self.undefined = None;
         if self.function == function && !self.words.is_empty() {
-            // Constants never change, and only the first registers may be read before they are written.
+            // Constants never change, and only the first registers may be read before they are
+            // written.
             self.words[..fresh.reset_rows[0]].fill(Row::splat(0));
             self.doubles[..fresh.reset_rows[1]].fill(Row::splat(0));
             return;

@@ -36,7 +36,8 @@ pub struct Texture {
     pub reads_integers: bool,
     /// `true` if 8-bit channels hold sRGB colors.
     pub is_srgb: bool,
-    /// `true` if the image is linear memory, which is read by integer coordinates and is zero beyond its end.
+    /// `true` if the image is linear memory, which is read by integer coordinates and is zero
+    /// beyond its end.
     pub is_buffer: bool,
     /// The bias of the mipmap level.
     pub level_bias: f32,
@@ -160,10 +161,12 @@ pub(crate) struct SurfaceAccess {
     pub(crate) registers: Vec<u32>,
     /// The number of bytes of each element.
     pub(crate) bytes: u64,
-    /// `true` if the first coordinate counts elements, and written values are converted to the format of the surface.
+    /// `true` if the first coordinate counts elements, and written values are converted to the
+    /// format of the surface.
     pub(crate) formatted: bool,
     pub(crate) out_of_bounds: OutOfBounds,
-    /// The operation of a reduction on unsigned and on signed values. They differ if the surface's format determines the signedness.
+    /// The operation of a reduction on unsigned and on signed values. They differ if the surface's
+    /// format determines the signedness.
     pub(crate) change: Option<[Change; 2]>,
 }
 

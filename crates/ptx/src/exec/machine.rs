@@ -1,4 +1,5 @@
-//! The machine: programs as the executor reads them, and the state of a launch, from the grid to the warp.
+//! The machine: programs as the executor reads them, and the state of a launch, from the grid to
+//! the warp.
 
 pub(crate) mod access_pattern_cache;
 pub(crate) mod barrier;

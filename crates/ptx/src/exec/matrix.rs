@@ -64,8 +64,8 @@ pub(crate) enum Role {
 /// The distribution of a matrix's elements over lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Distribution {
-    /// Four lanes share a row of A, a column of B, or eight elements of a row of C: `mma`, `wgmma` and `wmma`. For `wmma`, PTX does not
-    /// define it; an H200 does it so.
+    /// Four lanes share a row of A, a column of B, or eight elements of a row of C: `mma`, `wgmma`
+    /// and `wmma`. For `wmma`, PTX does not define it; an H200 does it so.
     Rows,
     /// Over two quads, sixteen lanes apart. Each pair of quads has its own matrices.
     QuadPair {
@@ -123,7 +123,8 @@ impl Fragment {
         }
     }
 
-    /// Returns the position of an element. If several pairs of quads have matrices, it is that of the first pair.
+    /// Returns the position of an element. If several pairs of quads have matrices, it is that of
+    /// the first pair.
     pub(crate) fn position(&self, row: u32, column: u32) -> Position {
         match (self.distribution, self.role) {
             (Distribution::Rows, Role::A) => self.factor_position(row, column, self.rows > 8),
@@ -142,12 +143,14 @@ impl Fragment {
         }
     }
 
-    /// Returns `true` for B and C of `wmma.m8n32k16`. It computes the transposed product, for which B has the layout of A.
+    /// Returns `true` for B and C of `wmma.m8n32k16`. It computes the transposed product, for which
+    /// B has the layout of A.
     pub(crate) fn is_wide(&self) -> bool {
         self.columns == 32
     }
 
-    /// Returns the number of registers that hold different elements. The others of a lane are copies of them.
+    /// Returns the number of registers that hold different elements. The others of a lane are
+    /// copies of them.
     pub(crate) fn distinct_registers(&self) -> u32 {
         let lanes = if matches!(self.distribution, Distribution::QuadPair { .. }) {
             8
@@ -169,8 +172,9 @@ impl Fragment {
         }
     }
 
-    /// Returns the position of an element of A or B: four lanes share a row of A, and a register holds neighbors along `k`. If rows are in
-    /// pairs, those of the second eight of sixteen rows follow those of the first in the next register.
+    /// Returns the position of an element of A or B: four lanes share a row of A, and a register
+    /// holds neighbors along `k`. If rows are in pairs, those of the second eight of sixteen rows
+    /// follow those of the first in the next register.
     pub(crate) fn factor_position(&self, across: u32, along: u32, in_pairs: bool) -> Position {
         let per_register = self.per_register();
         let inner = if self.role == Role::A {
@@ -194,13 +198,15 @@ impl Fragment {
         }
     }
 
-    /// Returns the position of an element of C: four lanes share eight elements of a row, each with two neighbors.
+    /// Returns the position of an element of C: four lanes share eight elements of a row, each with
+    /// two neighbors.
     pub(crate) fn result_position(&self, row: u32, column: u32, rows: u32) -> Position {
         let lane = row % 8 * 4 + column % 8 / 2;
         self.slot(lane, column / 8 * (rows / 4) + row / 8 * 2 + column % 2)
     }
 
-    /// Returns the position of an element of A or B of a quad pair: each lane has four neighbors along `k`, or four across.
+    /// Returns the position of an element of A or B of a quad pair: each lane has four neighbors
+    /// along `k`, or four across.
     pub(crate) fn quad_pair_factor_position(
         &self,
         across: u32,
@@ -215,7 +221,8 @@ impl Fragment {
         self.slot(lane + across / 4 * 16, slot)
     }
 
-    /// Returns the position of an element of C of a quad pair: each lane has a row of f16, or two f32 of each of four squares.
+    /// Returns the position of an element of C of a quad pair: each lane has a row of f16, or two
+    /// f32 of each of four squares.
     pub(crate) fn quad_pair_result_position(&self, row: u32, column: u32) -> Position {
         let (lane, slot) = if self.element.bits() == 16 {
             (row % 4, column)
@@ -229,7 +236,8 @@ impl Fragment {
     }
 }
 
-/// Elements that [`Numbers`] hold without an allocation: more than any matrix of a warp's 16-bit product has.
+/// Elements that [`Numbers`] hold without an allocation: more than any matrix of a warp's 16-bit
+/// product has.
 const INLINE: usize = 512;
 
 /// Elements of a matrix or of registers.
@@ -239,7 +247,8 @@ pub(crate) type Numbers<T> = SmallVec<[T; INLINE]>;
 #[derive(Clone, Debug)]
 pub(crate) struct FragmentLayout {
     pub(crate) fragment: Fragment,
-    /// The index of each element among the elements of the registers, which are ordered by register, lane and bit.
+    /// The index of each element among the elements of the registers, which are ordered by
+    /// register, lane and bit.
     pub(crate) slots: Vec<[u16; OCTET]>,
     pub(crate) order: Order,
 }
@@ -253,7 +262,8 @@ pub(crate) enum Order {
     Quads,
     /// The elements with even numbers are neighbors, and so are those with odd numbers.
     Interleaved,
-    /// They are at this distance from each other, and each is followed by those of the next three rows.
+    /// They are at this distance from each other, and each is followed by those of the next three
+    /// rows.
     Transposed(u16),
     Any,
 }

@@ -1,6 +1,7 @@
 //! Host memory of device addresses, and the only raw accesses of the executor.
 //!
-//! Kernels may race, so every access is a relaxed atomic of its width. It costs as much as a plain access on x86-64 and ARM.
+//! Kernels may race, so every access is a relaxed atomic of its width. It costs as much as a plain
+//! access on x86-64 and ARM.
 
 pub(crate) mod access_pattern;
 pub(crate) mod lane_addresses;
@@ -47,7 +48,8 @@ pub unsafe trait Memory: Sync {
     /// The executor caches the segment until the launch ends.
     fn segment(&self, address: u64) -> Option<Segment>;
 
-    /// Returns the record of written bytes of the segment that contains `address`, or `None` if there is no record.
+    /// Returns the record of written bytes of the segment that contains `address`, or `None` if
+    /// there is no record.
     ///
     /// Called only if the launch checks for uninitialized reads.
     fn written(&self, address: u64) -> Option<Arc<Written>> {
@@ -55,7 +57,8 @@ pub unsafe trait Memory: Sync {
         None
     }
 
-    /// Returns the observer of one worker's accesses, or `None` unless races between launches are checked.
+    /// Returns the observer of one worker's accesses, or `None` unless races between launches are
+    /// checked.
     fn watcher(&self) -> Option<Box<dyn Watcher + '_>> {
         None
     }
@@ -99,7 +102,8 @@ impl Segment {
 }
 
 impl SegmentCache {
-    /// Returns the host memory of `bytes` bytes at `address`, for an access in this mode. Queries `memory` only if it is not cached.
+    /// Returns the host memory of `bytes` bytes at `address`, for an access in this mode. Queries
+    /// `memory` only if it is not cached.
     #[inline(always)]
     pub(crate) fn host_bytes(
         &mut self,
@@ -112,7 +116,8 @@ impl SegmentCache {
             .host_bytes(address, bytes)
     }
 
-    /// Returns the segment that contains `address`, for an access in this mode. Queries `memory` only if the segment is not cached.
+    /// Returns the segment that contains `address`, for an access in this mode. Queries `memory`
+    /// only if the segment is not cached.
     #[inline(always)]
     pub(crate) fn segment(
         &mut self,
@@ -145,8 +150,9 @@ const UNCHECKED: &str = "an access was not checked before it was made";
 
 /// Bytes of a segment that are in bounds.
 ///
-/// Created only by [`Segment::host_bytes`] and [`StridedMemory::at`]. The provider of the segment guarantees that the bytes are valid until the
-/// launch ends, and no handler keeps a value beyond its instruction.
+/// Created only by [`Segment::host_bytes`] and [`StridedMemory::at`]. The provider of the segment
+/// guarantees that the bytes are valid until the launch ends, and no handler keeps a value beyond
+/// its instruction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HostBytes {
     start: *mut u8,
@@ -170,25 +176,30 @@ impl HostBytes {
         unsafe { T::store(self.word::<T>(index), value) }
     }
 
-    /// Reads a value for each lane of half a warp. The address must be aligned. `WIDE` requires AVX2.
+    /// Reads a value for each lane of half a warp. The address must be aligned. `WIDE` requires
+    /// AVX2.
     #[inline(always)]
     pub(crate) fn load_half<T: Word, const WIDE: bool>(self) -> [T; HALF] {
         let from = self.half::<T>();
-        // SAFETY: `half` returned an aligned pointer to as many values, in bytes that the segment's provider keeps valid, and
-        // every access of the launch is atomic. Only handlers selected for AVX2 call it.
+        // SAFETY: `half` returned an aligned pointer to as many values, in bytes that the segment's
+        // provider keeps valid, and every access of the launch is atomic. Only handlers selected
+        // for AVX2 call it.
         unsafe { T::load_half::<WIDE>(from) }
     }
 
-    /// Writes a value of each lane of half a warp. The address must be aligned. `WIDE` requires AVX2.
+    /// Writes a value of each lane of half a warp. The address must be aligned. `WIDE` requires
+    /// AVX2.
     #[inline(always)]
     pub(crate) fn store_half<T: Word, const WIDE: bool>(self, values: &[T; HALF]) {
         let to = self.half::<T>();
-        // SAFETY: `half` returned an aligned pointer to as many values, in bytes that the segment's provider keeps valid, and
-        // every access of the launch is atomic. Only handlers selected for AVX2 call it.
+        // SAFETY: `half` returned an aligned pointer to as many values, in bytes that the segment's
+        // provider keeps valid, and every access of the launch is atomic. Only handlers selected
+        // for AVX2 call it.
         unsafe { T::store_half::<WIDE>(to, values) }
     }
 
-    /// Reads a register's value for each lane of half a warp. The address must be aligned. `WIDE` requires AVX2.
+    /// Reads a register's value for each lane of half a warp. The address must be aligned. `WIDE`
+    /// requires AVX2.
     #[inline(always)]
     pub(crate) fn load_half_as<T: Word, R: Raw, const WIDE: bool>(self, register: &mut [R; HALF]) {
         assert!(
@@ -196,12 +207,14 @@ impl HostBytes {
             "the register is as wide as the word"
         );
         let from = self.half::<T>();
-        // SAFETY: `half` returned an aligned pointer to as many values, which the segment's provider keeps valid, and every access of the
-        // launch is atomic. The register is as wide as the values and valid for every bit pattern. Only handlers selected for AVX2 call it.
+        // SAFETY: `half` returned an aligned pointer to as many values, which the segment's
+        // provider keeps valid, and every access of the launch is atomic. The register is as wide
+        // as the values and valid for every bit pattern. Only handlers selected for AVX2 call it.
         unsafe { T::copy_half::<WIDE>((&raw mut *register).cast(), from) };
     }
 
-    /// Writes a register's value of each lane of half a warp. The address must be aligned. `WIDE` requires AVX2.
+    /// Writes a register's value of each lane of half a warp. The address must be aligned. `WIDE`
+    /// requires AVX2.
     #[inline(always)]
     pub(crate) fn store_half_as<T: Word, R: Raw, const WIDE: bool>(self, register: &[R; HALF]) {
         assert!(
@@ -209,8 +222,9 @@ impl HostBytes {
             "the register is as wide as the word"
         );
         let to = self.half::<T>();
-        // SAFETY: `half` returned an aligned pointer to as many values, which the segment's provider keeps valid, and every access of the
-        // launch is atomic. The register is as wide as the values. Only handlers selected for AVX2 call it.
+        // SAFETY: `half` returned an aligned pointer to as many values, which the segment's
+        // provider keeps valid, and every access of the launch is atomic. The register is as wide
+        // as the values. Only handlers selected for AVX2 call it.
         unsafe { T::copy_half::<WIDE>(to, (&raw const *register).cast()) };
     }
 
@@ -227,16 +241,16 @@ impl HostBytes {
     /// Reads the value at a byte offset. The address must be aligned.
     #[inline(always)]
     pub(crate) fn load_at<T: Word>(self, offset: u64) -> T {
-        // SAFETY: `word_at` returned an aligned pointer into bytes that the segment's provider keeps valid, and every access of the launch
-        // is atomic.
+        // SAFETY: `word_at` returned an aligned pointer into bytes that the segment's provider
+        // keeps valid, and every access of the launch is atomic.
         unsafe { T::load(self.word_at::<T>(offset)) }
     }
 
     /// Writes the value at a byte offset. The address must be aligned.
     #[inline(always)]
     pub(crate) fn store_at<T: Word>(self, offset: u64, value: T) {
-        // SAFETY: `word_at` returned an aligned pointer into bytes that the segment's provider keeps valid, and every access of the launch
-        // is atomic.
+        // SAFETY: `word_at` returned an aligned pointer into bytes that the segment's provider
+        // keeps valid, and every access of the launch is atomic.
         unsafe { T::store(self.word_at::<T>(offset), value) }
     }
 
@@ -251,8 +265,8 @@ impl HostBytes {
     /// Atomically replaces the first value by `change` of it, and returns the old value.
     #[inline(always)]
     pub(crate) fn update<T: Word>(self, change: impl Fn(T) -> T) -> T {
-        // SAFETY: `word` returned an aligned pointer into bytes that the segment's provider keeps valid, and every access of the launch is
-        // atomic.
+        // SAFETY: `word` returned an aligned pointer into bytes that the segment's provider keeps
+        // valid, and every access of the launch is atomic.
         unsafe { T::update(self.word::<T>(0), change) }
     }
 

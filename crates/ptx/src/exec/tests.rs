@@ -255,8 +255,8 @@ impl Bench {
 
 /// Returns a kernel `main` around a body, with registers of every type and the usual indices.
 ///
-/// `%p` is the parameter. `%t` is the index in the block, `%i` that in the grid. `%at` and `%at4` are the addresses of the thread's own 8
-/// and 4 bytes.
+/// `%p` is the parameter. `%t` is the index in the block, `%i` that in the grid. `%at` and `%at4`
+/// are the addresses of the thread's own 8 and 4 bytes.
 pub(super) fn kernel(body: &str) -> String {
     format!(
         ".visible .entry main(.param .u64 p)

@@ -1,4 +1,5 @@
-//! Values of lanes: rows of 32 lanes, and the arithmetic on their numbers. Nothing here depends on a launch.
+//! Values of lanes: rows of 32 lanes, and the arithmetic on their numbers. Nothing here depends on
+//! a launch.
 
 pub(crate) mod approximate;
 pub(crate) mod convert;

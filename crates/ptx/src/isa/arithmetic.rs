@@ -558,7 +558,8 @@ const LOW: u8 = 1;
 /// The elements of `dp2a.hi`: halves, and the upper two bytes.
 const HIGH: u8 = 2;
 
-/// Returns the sum of `c` and the products of elements, of which those of `a` and `b` may be signed.
+/// Returns the sum of `c` and the products of elements, of which those of `a` and `b` may be
+/// signed.
 #[inline(always)]
 fn dot<const A_SIGNED: bool, const B_SIGNED: bool, const ELEMENTS: u8>(
     a: u32,

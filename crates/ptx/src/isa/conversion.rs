@@ -27,7 +27,8 @@ macro_rules! pack {
     };
 }
 
-/// A form for two f32 and a packed type of small numbers, the first above the second. `$value` is the number that is rounded.
+/// A form for two f32 and a packed type of small numbers, the first above the second. `$value` is
+/// the number that is rounded.
 macro_rules! narrow {
     ($types:literal, $suffixes:literal, $format:ident, $width:literal, $value:path) => {
         form("t+ u u", $suffixes, $types, || {
@@ -59,7 +60,8 @@ macro_rules! widen {
     };
 }
 
-/// A form for two f32 and two 16-bit numbers that are rounded by the random bits of a third operand, from bit 16 and from bit 0.
+/// A form for two f32 and two 16-bit numbers that are rounded by the random bits of a third
+/// operand, from bit 16 and from bit 0.
 macro_rules! stochastic {
     ($types:literal, $suffixes:literal, $format:ident, $bits:literal, $value:path, $finite:literal) => {
         form("t+ u u x", $suffixes, $types, || {
@@ -150,7 +152,8 @@ pub(super) const DEFINITIONS: &[Definition] = &[Definition {
             "f32.u8|s8|u16|s16|u32|s32|u64|s64",
         ),
         general("t u c", ".rnd", "bf16.u8|s8|u16|s16|u32|s32|u64|s64"),
-        // Floating-point numbers to integers. Rust's casts clamp, and convert NaN to zero, as conversions from f32 to 32 bits do.
+        // Floating-point numbers to integers. Rust's casts clamp, and convert NaN to zero, as
+        // conversions from f32 to 32 bits do.
         form("t+ u+", ".rzi", "s32.f32", || unary(|a: f32| a as i32)),
         form("t+ u+", ".rzi", "u32.f32", || unary(|a: f32| a as u32)),
         general(
@@ -192,7 +195,8 @@ pub(super) const DEFINITIONS: &[Definition] = &[Definition {
         general("t+ u+ c", "{.irnd}{.sat}", "f16.f16 f64.f64"),
         general("t+ u+ c", "{.irnd}{.ftz}{.sat}", "f32.f32"),
         general("t u c", "{.irnd}", "bf16.bf16"),
-        // tf32. Hardware truncates the payload of a NaN with `.rna`, which gives an infinity if no payload bits remain.
+        // tf32. Hardware truncates the payload of a NaN with `.rna`, which gives an infinity if no
+        // payload bits remain.
         form("t+ u+", ".rn", "tf32.f32", || unary(to_even)),
         form("t+ u+", ".rn.relu", "tf32.f32", || {
             unary(|a: f32| rectified_single(to_even(a)))
@@ -495,7 +499,8 @@ fn away_from_zero(value: f32) -> f32 {
     }
 }
 
-/// Adds to the last bits of a number and clears them. A carry out of the fraction increments the exponent, and may give infinity.
+/// Adds to the last bits of a number and clears them. A carry out of the fraction increments the
+/// exponent, and may give infinity.
 #[inline(always)]
 fn round_to_tf32(value: f32, addend: u32) -> f32 {
     if value.is_nan() {
@@ -570,7 +575,8 @@ fn scale_to_zero(value: f32) -> u32 {
     narrow_scale(f64::from(value), ScaleRounding::Zero)
 }
 
-/// Returns the random bits of the first two and of the last two of four numbers. The first of the two uses them in reverse.
+/// Returns the random bits of the first two and of the last two of four numbers. The first of the
+/// two uses them in reverse.
 #[inline(always)]
 fn random_halves(random: u32) -> [u32; 2] {
     [random >> 16, random & 0xffff]

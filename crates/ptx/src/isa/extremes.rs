@@ -7,7 +7,8 @@ use crate::exec::values::integer::{halves, signed_halves};
 use crate::exec::values::narrow::{Bfloat, Half, Pair};
 use crate::syntax::ScalarType;
 
-/// The forms of an extreme: of integers, of one or two floating-point numbers, and of three. The second function returns NaN if an operand is.
+/// The forms of an extreme: of integers, of one or two floating-point numbers, and of three. The
+/// second function returns NaN if an operand is.
 macro_rules! forms {
     ($extreme:ident, $extreme_or_nan:ident) => {
         [

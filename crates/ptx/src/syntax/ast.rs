@@ -27,7 +27,8 @@ pub struct Module {
     pub(crate) target_options: TargetOptions,
     /// The variables in module scope, in the order of their ids.
     pub variables: Vec<Variable>,
-    /// The functions and kernels, in the order of their ids. A declaration and its definition are one entry.
+    /// The functions and kernels, in the order of their ids. A declaration and its definition are
+    /// one entry.
     pub functions: Vec<Function>,
     /// The aliases.
     pub(crate) aliases: Vec<Alias>,
@@ -183,8 +184,8 @@ pub struct Function {
     pub(crate) parameters: Vec<Parameter>,
     /// The performance-tuning directives.
     pub(crate) performance: Performance,
-    /// The registers that are used or declared individually, by [`RegisterId`]. Unused registers of a range such as `%r<42>` are not
-    /// listed.
+    /// The registers that are used or declared individually, by [`RegisterId`]. Unused registers of
+    /// a range such as `%r<42>` are not listed.
     pub(crate) registers: Vec<Register>,
     /// The parameters and variables of all scopes, by [`LocalId`].
     pub(crate) variables: Vec<Variable>,

@@ -17,7 +17,8 @@ pub(crate) struct Span {
 pub enum ErrorKind {
     /// The text is not valid PTX, or refers to something that does not exist.
     Syntax,
-    /// `.version` is newer than [`PtxVersion::NEWEST_KNOWN`](curium_format::PtxVersion::NEWEST_KNOWN).
+    /// `.version` is newer than
+    /// [`PtxVersion::NEWEST_KNOWN`](curium_format::PtxVersion::NEWEST_KNOWN).
     UnsupportedVersion,
     /// `.target` names an unsupported architecture.
     UnsupportedTarget,
@@ -51,7 +52,8 @@ impl Error {
         Self::new(ErrorKind::Syntax, span, problem)
     }
 
-    /// Creates an [`ErrorKind::Syntax`] error for an unexpected token. `found` is the token as the message quotes it.
+    /// Creates an [`ErrorKind::Syntax`] error for an unexpected token. `found` is the token as the
+    /// message quotes it.
     pub(super) fn unexpected(span: Span, expected: &str, found: &str) -> Self {
         Self::syntax(span, format!("expected {expected}, found {found}"))
     }

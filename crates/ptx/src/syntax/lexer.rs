@@ -63,7 +63,8 @@ impl Token<'_> {
     }
 }
 
-/// Returns the tokens of `source`; the last one is [`TokenKind::End`]. The source must be shorter than 4 GiB.
+/// Returns the tokens of `source`; the last one is [`TokenKind::End`]. The source must be shorter
+/// than 4 GiB.
 pub(super) fn tokens(source: &str) -> Vec<Token<'_>> {
     let mut tokens = Vec::with_capacity(source.len() / 4 + 1);
     let mut position = Position::new(source);
@@ -134,7 +135,8 @@ fn kind(token: &ptx::Token<'_>) -> TokenKind {
     }
 }
 
-/// Returns `true` for a decimal number with a fraction or an exponent. Only decimal numbers contain a dot.
+/// Returns `true` for a decimal number with a fraction or an exponent. Only decimal numbers contain
+/// a dot.
 fn is_fraction(text: &str) -> bool {
     let mantissa = text.split(['e', 'E']).next().unwrap_or(text);
     let has_exponent =

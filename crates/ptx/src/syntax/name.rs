@@ -34,7 +34,8 @@ impl Names {
         self.ids.get(text).copied()
     }
 
-    /// Returns the id of `text`, which is added if it is new. The source is shorter than 4 GiB, so an id always fits.
+    /// Returns the id of `text`, which is added if it is new. The source is shorter than 4 GiB, so
+    /// an id always fits.
     pub(super) fn intern(&mut self, text: &str) -> Name {
         if let Some(&name) = self.ids.get(text) {
             return name;

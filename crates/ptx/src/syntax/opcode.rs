@@ -4,15 +4,17 @@ use std::fmt;
 
 use crate::isa::Definition;
 
-/// The table of instructions that are not defined in [`isa`](crate::isa): calls a macro with a row for each opcode, in the order of their
-/// spellings.
+/// The table of instructions that are not defined in [`isa`](crate::isa): calls a macro with a row
+/// for each opcode, in the order of their spellings.
 ///
 /// A row has the variant of [`Opcode`], the spelling, and
-/// 1. the method of `validate::Context` that checks the form; `any_form` leaves the check to the lowering,
+/// 1. the method of `validate::Context` that checks the form; `any_form` leaves the check to the
+///    lowering,
 /// 2. the method of `exec::lower`'s `Lowerer` that lowers it,
 /// 3. the effect on the order of accesses by other threads ([`Effect`]),
 /// 4. the method of `Lowerer` that describes the propagation of undefined bytes,
-/// 5. the versions of the ISA and the architectures that its forms require, as `validate::since` reads them.
+/// 5. the versions of the ISA and the architectures that its forms require, as `validate::since`
+///    reads them.
 macro_rules! for_each_opcode {
     ($callback:ident) => {
         $callback! {

@@ -11,7 +11,8 @@ pub(crate) struct RegisterId(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct GlobalId(pub u32);
 
-/// A variable or parameter of a function: an index into [`Function::variables`](super::Function::variables).
+/// A variable or parameter of a function: an index into
+/// [`Function::variables`](super::Function::variables).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct LocalId(pub u32);
 
@@ -52,7 +53,8 @@ impl Integer {
 pub(crate) enum Operand {
     /// `%r1`
     Register(RegisterId),
-    /// `%v.x`: one element of a vector register, counted from 0 (`.x`/`.r`, `.y`/`.g`, `.z`/`.b`, `.w`/`.a`).
+    /// `%v.x`: one element of a vector register, counted from 0 (`.x`/`.r`, `.y`/`.g`, `.z`/`.b`,
+    /// `.w`/`.a`).
     Element(RegisterId, u8),
     /// `%r1.b3210` or `%r1.h10`: bytes or halves of a register, for the video instructions.
     Select(RegisterId, Selector),

@@ -1,4 +1,5 @@
-//! The parser: builds a [`Module`] from tokens. Each file of this folder adds the methods for one part of the grammar.
+//! The parser: builds a [`Module`] from tokens. Each file of this folder adds the methods for one
+//! part of the grammar.
 
 mod body;
 mod call;
@@ -61,7 +62,8 @@ struct Parser<'a> {
     scopes: Scopes,
     /// The used bytes of the next load, if a pragma specifies them.
     used_bytes: Option<u32>,
-    /// The instructions that compute operands such as `%r1 + 4` and `a[%r1]` of the current instruction.
+    /// The instructions that compute operands such as `%r1 + 4` and `a[%r1]` of the current
+    /// instruction.
     computations: Vec<Instruction>,
     /// The depth of the current initializer or expression.
     depth: usize,

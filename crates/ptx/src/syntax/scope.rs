@@ -25,8 +25,9 @@ type Bound = Option<(Binding, usize)>;
 
 /// The open scopes of a function.
 ///
-/// The current bindings are one table by name. Each scope records the bindings that it replaced, and closing the scope restores them. A
-/// lookup is therefore an index at any depth. Registers of ranges such as `%r<42>` are created with their first use.
+/// The current bindings are one table by name. Each scope records the bindings that it replaced,
+/// and closing the scope restores them. A lookup is therefore an index at any depth. Registers of
+/// ranges such as `%r<42>` are created with their first use.
 #[derive(Default)]
 pub(super) struct Scopes {
     /// The current bindings, by name.
@@ -81,7 +82,8 @@ impl Scopes {
         true
     }
 
-    /// Declares the registers `prefix0` to `prefix<count-1>` in the innermost scope. Returns `false` if the scope already has the prefix.
+    /// Declares the registers `prefix0` to `prefix<count-1>` in the innermost scope. Returns
+    /// `false` if the scope already has the prefix.
     pub(super) fn declare_range(
         &mut self,
         prefix: Name,

@@ -1,6 +1,7 @@
 //! Special registers.
 
-/// Defines the registers from rows of the variant, the name, the width in bits, and the requirement, if any.
+/// Defines the registers from rows of the variant, the name, the width in bits, and the
+/// requirement, if any.
 macro_rules! special_registers {
     ($($variant:ident $text:literal $bits:literal $($requirement:literal)?,)*) => {
         /// A read-only register whose value the hardware provides.
@@ -19,7 +20,8 @@ macro_rules! special_registers {
         }
 
         impl SpecialRegister {
-            /// The registers with a minimum ISA version or architecture: variant, name, requirement.
+            /// The registers with a minimum ISA version or architecture: variant, name,
+            /// requirement.
             pub(crate) const REQUIREMENTS: &[(Self, &str, &str)] = &[$($((Self::$variant, $text, $requirement),)?)*];
 
             /// Returns the width in bits; 1 for a predicate.

@@ -46,7 +46,8 @@ pub(super) static MODIFIERS: LazyLock<HashMap<&'static str, Modifier>> = LazyLoc
         table.insert(mode.name(), Modifier::Vote(mode));
     }
     for &comparison in Compare::ALL {
-        // `.lo` and `.hi` are comparisons only for `setp` and similar instructions, see `Modifier::parse`.
+        // `.lo` and `.hi` are comparisons only for `setp` and similar instructions, see
+        // `Modifier::parse`.
         if !matches!(comparison, Compare::Lower | Compare::Higher) {
             table.insert(comparison.name(), Modifier::Compare(comparison));
         }

@@ -21,7 +21,8 @@ type TestResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
 /// The first three lines of every module here. The next text starts on line 4.
 pub(super) const HEADER: &str = ".version 8.7\n.target sm_90a\n.address_size 64\n";
 
-/// A kernel in the style of compilers: parameters, guards, a loop, shared memory, a call and vectors.
+/// A kernel in the style of compilers: parameters, guards, a loop, shared memory, a call and
+/// vectors.
 pub(super) const KERNELS: &str = include_str!("tests/kernels.ptx");
 
 /// Parses `items` after the header.
@@ -30,7 +31,8 @@ fn module(items: &str) -> Module {
     parse(&source).unwrap_or_else(|error| panic!("{error}\n{source}"))
 }
 
-/// Parses a device function with a body, whose first line is line 5. Registers of each type are declared there.
+/// Parses a device function with a body, whose first line is line 5. Registers of each type are
+/// declared there.
 fn body(text: &str) -> Module {
     module(&with_body(text))
 }

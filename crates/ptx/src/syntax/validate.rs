@@ -1,8 +1,8 @@
 //! Validation of instruction forms.
 //!
-//! The forms of frequent instructions are checked: the number and kinds of the operands, the required suffixes, and the width of each
-//! register against the instruction's type. Other opcodes are accepted here, and the lowering refuses the forms that the simulator does not
-//! execute.
+//! The forms of frequent instructions are checked: the number and kinds of the operands, the
+//! required suffixes, and the width of each register against the instruction's type. Other opcodes
+//! are accepted here, and the lowering refuses the forms that the simulator does not execute.
 
 mod asynchronous;
 mod barrier_object;

@@ -21,12 +21,13 @@ pub struct Variable {
     pub(crate) vector: u8,
     /// The alignment in bytes, a power of two: explicit, or otherwise natural.
     pub(crate) align: u64,
-    /// The extents of an array, outermost first; empty for a single element. An unsized array `[]` has extent 0, or the number of its
-    /// initial values.
+    /// The extents of an array, outermost first; empty for a single element. An unsized array `[]`
+    /// has extent 0, or the number of its initial values.
     pub(crate) dimensions: Vec<u64>,
     /// The size in bytes; 0 for an unsized array.
     pub size: u64,
-    /// `true` if the array was declared `[]` without initial values. Linking or the launch then determines its size.
+    /// `true` if the array was declared `[]` without initial values. Linking or the launch then
+    /// determines its size.
     pub(crate) is_unsized: bool,
     /// The initial values by offset. Other bytes are zero.
     pub(crate) initial: Vec<InitialValue>,
@@ -43,7 +44,8 @@ pub struct Variable {
 }
 
 impl Variable {
-    /// Returns `true` if the variable is in shared memory. Another module need not define an external one.
+    /// Returns `true` if the variable is in shared memory. Another module need not define an
+    /// external one.
     #[must_use]
     pub fn is_shared(&self) -> bool {
         self.space == Space::Shared

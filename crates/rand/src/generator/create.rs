@@ -49,7 +49,8 @@ impl<A: QuasiRandom> Generator<A> {
 }
 
 impl<A: PseudoRandom> Generator<A, Host> {
-    /// Creates a generator of pseudo-random numbers on the host, which fills slices and needs no device memory.
+    /// Creates a generator of pseudo-random numbers on the host, which fills slices and needs no
+    /// device memory.
     ///
     /// CUDA: `curandCreateGeneratorHost`, `curandSetPseudoRandomGeneratorSeed`.
     ///
@@ -80,12 +81,14 @@ impl<A: QuasiRandom> Generator<A, Host> {
 }
 
 impl<A: Algorithm> Generator<A> {
-    /// Takes ownership of a generator that other code created in the context of `stream`, and moves it to this stream.
+    /// Takes ownership of a generator that other code created in the context of `stream`, and moves
+    /// it to this stream.
     ///
     /// # Safety
     ///
-    /// `raw` is a live generator of `library` on a device, with this algorithm and this number of dimensions, 1 for pseudo-random numbers.
-    /// No other code uses or destroys it, and its work has completed.
+    /// `raw` is a live generator of `library` on a device, with this algorithm and this number of
+    /// dimensions, 1 for pseudo-random numbers. No other code uses or destroys it, and its work has
+    /// completed.
     ///
     /// # Errors
     ///
@@ -108,8 +111,8 @@ impl<A: Algorithm> Generator<A> {
         Ok(Self::with(handle, Device::new(stream), 1))
     }
 
-    /// Moves the generator to another stream of its context. The sequence continues. In a capture, pass the scope: the operations become
-    /// nodes.
+    /// Moves the generator to another stream of its context. The sequence continues. In a capture,
+    /// pass the scope: the operations become nodes.
     ///
     /// Waits for the work of the previous stream, unless that is captured.
     ///
@@ -117,7 +120,8 @@ impl<A: Algorithm> Generator<A> {
     ///
     /// # Errors
     ///
-    /// [`Error::Argument`](crate::Error::Argument) if the stream belongs to another context; an error of the library or of the driver.
+    /// [`Error::Argument`](crate::Error::Argument) if the stream belongs to another context; an
+    /// error of the library or of the driver.
     #[doc(alias = "curandSetStream")]
     pub fn set_stream(&mut self, stream: &Stream) -> Result<()> {
         const OPERATION: &str = "Generator::set_stream";

@@ -19,8 +19,8 @@ impl<A: Algorithm, P: Location> Generator<A, P> {
     ///
     /// # Errors
     ///
-    /// [`Error::Argument`](crate::Error::Argument) if the length is not a multiple of the dimensions; an error of the library or of the
-    /// driver.
+    /// [`Error::Argument`](crate::Error::Argument) if the length is not a multiple of the
+    /// dimensions; an error of the library or of the driver.
     #[doc(alias = "curandGenerate")]
     #[doc(alias = "curandGenerateLongLong")]
     pub fn bits(&mut self, output: &mut P::Memory<A::Bits>) -> Result<()> {
@@ -29,13 +29,15 @@ impl<A: Algorithm, P: Location> Generator<A, P> {
             output,
             |_len| Ok(()),
             |api, raw, output, len| {
-                // SAFETY: the generator is live and makes these numbers, and `fill` passes memory of this length.
+                // SAFETY: the generator is live and makes these numbers, and `fill` passes memory
+                // of this length.
                 unsafe { <A::Bits as sealed::Bits>::generate(api, raw, output, len) }
             },
         )
     }
 
-    /// Fills `output` with numbers of the uniform distribution between 0 (excluded) and 1 (included).
+    /// Fills `output` with numbers of the uniform distribution between 0 (excluded) and 1
+    /// (included).
     ///
     /// CUDA: `curandGenerateUniform`, `curandGenerateUniformDouble`.
     ///
@@ -47,14 +49,16 @@ impl<A: Algorithm, P: Location> Generator<A, P> {
         self.fill_with("Generator::uniform", output, Distribution::Uniform)
     }
 
-    /// Fills `output` with numbers of the normal distribution with this mean and standard deviation.
+    /// Fills `output` with numbers of the normal distribution with this mean and standard
+    /// deviation.
     ///
     /// CUDA: `curandGenerateNormal`, `curandGenerateNormalDouble`.
     ///
     /// # Errors
     ///
-    /// [`Error::Argument`](crate::Error::Argument) if the deviation is negative, if a parameter is not finite, if the length is odd and
-    /// the numbers are pseudo-random, or if the length is not a multiple of the dimensions; an error of the library or of the driver.
+    /// [`Error::Argument`](crate::Error::Argument) if the deviation is negative, if a parameter is
+    /// not finite, if the length is odd and the numbers are pseudo-random, or if the length is not
+    /// a multiple of the dimensions; an error of the library or of the driver.
     #[doc(alias = "curandGenerateNormal")]
     pub fn normal<T: Real>(
         &mut self,
@@ -69,7 +73,8 @@ impl<A: Algorithm, P: Location> Generator<A, P> {
         )
     }
 
-    /// Fills `output` with numbers of the log-normal distribution, whose logarithms have this mean and standard deviation.
+    /// Fills `output` with numbers of the log-normal distribution, whose logarithms have this mean
+    /// and standard deviation.
     ///
     /// CUDA: `curandGenerateLogNormal`, `curandGenerateLogNormalDouble`.
     ///
@@ -90,14 +95,15 @@ impl<A: Algorithm, P: Location> Generator<A, P> {
         )
     }
 
-    /// Fills `output` with numbers of the Poisson distribution with this mean, which is at most 400,000.
+    /// Fills `output` with numbers of the Poisson distribution with this mean, which is at most
+    /// 400,000.
     ///
     /// CUDA: `curandGeneratePoisson`.
     ///
     /// # Errors
     ///
-    /// [`Error::Argument`](crate::Error::Argument) if the mean is out of range or the length is not a multiple of the dimensions; an error
-    /// of the library or of the driver.
+    /// [`Error::Argument`](crate::Error::Argument) if the mean is out of range or the length is not
+    /// a multiple of the dimensions; an error of the library or of the driver.
     #[doc(alias = "curandGeneratePoisson")]
     pub fn poisson(&mut self, output: &mut P::Memory<u32>, mean: f64) -> Result<()> {
         const OPERATION: &str = "Generator::poisson";
@@ -180,7 +186,8 @@ impl<A: Algorithm, P: Location> Generator<A, P> {
     }
 }
 
-/// Checks the arguments of a normal distribution, whose pseudo-random numbers are computed in pairs.
+/// Checks the arguments of a normal distribution, whose pseudo-random numbers are computed in
+/// pairs.
 fn check_normal<A: Algorithm, T: Real>(
     operation: &'static str,
     len: usize,

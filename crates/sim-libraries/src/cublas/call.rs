@@ -32,7 +32,8 @@ pub(super) struct Call {
 }
 
 impl Access {
-    /// Returns the access to a result that is multiplied by `beta` first: one that is multiplied by 0 is not read.
+    /// Returns the access to a result that is multiplied by `beta` first: one that is multiplied by
+    /// 0 is not read.
     pub(super) fn for_result<T: Number>(beta: Scalar<T>) -> Self {
         match beta {
             Scalar::Host(beta) if beta == T::zero() => Self::Write,
@@ -115,7 +116,8 @@ impl Call {
         )))
     }
 
-    /// Adds a vector. The elements of one with a negative increment are in the reverse order in memory.
+    /// Adds a vector. The elements of one with a negative increment are in the reverse order in
+    /// memory.
     pub(super) fn vector<T: Number>(
         &mut self,
         access: Access,

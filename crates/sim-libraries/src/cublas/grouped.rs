@@ -13,7 +13,8 @@ use super::mixed::{Narrow, set_narrow, wide};
 use super::operand::{Input, MatrixOperand, PointerArgument, Shape};
 use super::{Call, INVALID, Result, code, size};
 
-/// The arguments of all groups: arrays on the host with an element for each group, and arrays of pointers on the device.
+/// The arguments of all groups: arrays on the host with an element for each group, and arrays of
+/// pointers on the device.
 struct Groups<I> {
     count: i64,
     operation_a: HostArray<cublasOperation_t>,
@@ -43,8 +44,8 @@ struct HostArray<T>(*const T);
 impl<T> HostArray<T> {
     /// # Safety
     ///
-    /// The array has an element for each group, of type `T`, or of the type that the data types of the operation determine if `T` is
-    /// `void`.
+    /// The array has an element for each group, of type `T`, or of the type that the data types of
+    /// the operation determine if `T` is `void`.
     unsafe fn new(first: *const T) -> Self {
         Self(first)
     }
@@ -77,7 +78,8 @@ struct Product {
 /// Converts a pointer that a C function gets.
 macro_rules! argument {
     ($conversion:expr) => {
-        // SAFETY: the contract of the C function guarantees its arrays, which have an element for each group.
+        // SAFETY: the contract of the C function guarantees its arrays, which have an element for
+        // each group.
         unsafe { $conversion }
     };
 }

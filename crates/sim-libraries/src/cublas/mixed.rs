@@ -18,7 +18,8 @@ use super::operand::{
 };
 use super::{Call, Dense, INVALID, Number, Result, code, level3, size};
 
-/// A type of elements that is summed in `f64`, which is exact for products and sums of 8 and 16 bits.
+/// A type of elements that is summed in `f64`, which is exact for products and sums of 8 and 16
+/// bits.
 pub(super) trait Narrow: bytemuck::Pod + Send + Sync + 'static {
     fn wide(self) -> f64;
     fn narrow(value: f64) -> Self;
@@ -50,7 +51,8 @@ narrow! {
     f64: |value| value, |sum| sum;
 }
 
-/// The arguments of a product, or of a batch, whose matrices are those that arrays of pointers refer to.
+/// The arguments of a product, or of a batch, whose matrices are those that arrays of pointers
+/// refer to.
 struct Product {
     operation_a: cublasOperation_t,
     operation_b: cublasOperation_t,
@@ -368,7 +370,8 @@ fn enqueue<T: Narrow, C: Narrow, S: Narrow>(
     })
 }
 
-/// Adds matrices: those that are a stride apart, or without a stride, those that an array of pointers refers to.
+/// Adds matrices: those that are a stride apart, or without a stride, those that an array of
+/// pointers refers to.
 fn operands<T: Narrow>(
     call: &mut Call,
     access: Access,

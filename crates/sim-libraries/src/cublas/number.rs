@@ -82,7 +82,8 @@ macro_rules! complex {
                 let a = a.as_ptr().cast();
                 let b = b.as_ptr().cast();
                 let to = c.as_mut_ptr().cast();
-                // SAFETY: the matrices have these sizes, `c` is apart from the factors, and a complex number is two real ones.
+                // SAFETY: the matrices have these sizes, `c` is apart from the factors, and a
+                // complex number is two real ones.
                 unsafe {
                     $gemm(
                         standard,

@@ -1,4 +1,5 @@
-//! The pointer arguments of a function, and the operands of an operation with the offsets of their elements.
+//! The pointer arguments of a function, and the operands of an operation with the offsets of their
+//! elements.
 
 use curium_sys::cublas::cublasPointerMode_t;
 
@@ -15,8 +16,8 @@ pub(super) trait PointerArgument: Copy {
     ///
     /// # Safety
     ///
-    /// The pointer is null or valid for the accesses that the type stands for. The contract of a C function guarantees this of its
-    /// arguments.
+    /// The pointer is null or valid for the accesses that the type stands for. The contract of a C
+    /// function guarantees this of its arguments.
     unsafe fn from_raw(raw: Self::Raw) -> Self;
 
     fn address(self) -> u64;
@@ -64,7 +65,8 @@ pointer_arguments! {
     Output(*mut);
     /// A scalar that an operation reads, in the memory that the pointer mode of the handle selects.
     ScalarInput(*const);
-    /// A scalar that an operation writes, or reads and writes, in the memory that the pointer mode of the handle selects.
+    /// A scalar that an operation writes, or reads and writes, in the memory that the pointer mode
+    /// of the handle selects.
     ScalarOutput(*mut);
 }
 
@@ -79,7 +81,8 @@ impl HostMode {
 }
 
 impl<T> Input<T> {
-    /// Converts to elements of another type. The operation's data types determine those of memory that is `void` in C.
+    /// Converts to elements of another type. The operation's data types determine those of memory
+    /// that is `void` in C.
     pub(super) fn cast<U>(self) -> Input<U> {
         Input(self.0.cast())
     }
@@ -96,7 +99,8 @@ impl<T> Input<T> {
 }
 
 impl<T> ScalarInput<T> {
-    /// Converts to a scalar of another type. The operation's data type determines the type of a scalar that is `void` in C.
+    /// Converts to a scalar of another type. The operation's data type determines the type of a
+    /// scalar that is `void` in C.
     pub(super) fn cast<U>(self) -> ScalarInput<U> {
         ScalarInput(self.0.cast())
     }
@@ -252,7 +256,8 @@ pub(super) enum Other {
 }
 
 impl Storage {
-    /// Checks the storage of a triangle of `n` rows, and returns the number of diagonals beside the main one.
+    /// Checks the storage of a triangle of `n` rows, and returns the number of diagonals beside the
+    /// main one.
     pub(super) fn diagonals(self, n: usize) -> Result<usize> {
         match self {
             Self::Full(leading) => leading_dimension(leading, n).map(|_| n),

@@ -1,7 +1,7 @@
 //! The functions of each routine: for the types of elements, with 32-bit and with 64-bit sizes.
 //!
-//! The header of cuBLAS determines their names and parameters, and which of them belong to a routine. The arguments are passed on in the
-//! order of the header.
+//! The header of cuBLAS determines their names and parameters, and which of them belong to a
+//! routine. The arguments are passed on in the order of the header.
 
 use std::ffi::{c_int, c_longlong};
 
@@ -15,7 +15,8 @@ use super::operand::{Input, Output, PointerArgument, ScalarInput, ScalarOutput};
 use super::{Call, code};
 use crate::generated::routines::functions_of;
 
-/// The simulated routines by their names. Where the BLAS has two names for real and for complex elements, one function simulates both.
+/// The simulated routines by their names. Where the BLAS has two names for real and for complex
+/// elements, one function simulates both.
 mod simulated {
     pub(super) use super::super::level1::*;
     pub(super) use super::super::level1::{dot as dotu, dot_conjugated as dotc};
@@ -32,8 +33,8 @@ trait FromC<C> {
     ///
     /// # Safety
     ///
-    /// A pointer is null or valid for the accesses that the routine's type of it stands for. The contract of a C function guarantees this
-    /// of its arguments.
+    /// A pointer is null or valid for the accesses that the routine's type of it stands for. The
+    /// contract of a C function guarantees this of its arguments.
     unsafe fn from_c(argument: C) -> Self;
 }
 

@@ -1,4 +1,5 @@
-//! Algorithms: three ways to compute a product, of which the library recommends those with the given workspace.
+//! Algorithms: three ways to compute a product, of which the library recommends those with the
+//! given workspace.
 
 use std::ffi::{c_int, c_void};
 
@@ -229,7 +230,8 @@ unsafe extern "C" fn get_configuration(
             // SAFETY: by the contract of the C function, `written` is null or valid for writes.
             unsafe { write(written, size_of::<u32>()) }?;
         }
-        // SAFETY: by the contract of the C function, `value` is null or valid for writes of `bytes` bytes.
+        // SAFETY: by the contract of the C function, `value` is null or valid for writes of `bytes`
+        // bytes.
         unsafe { write(value.cast(), number) }
     })
 }

@@ -179,7 +179,8 @@ unsafe fn set<T>(
 ///
 /// # Safety
 ///
-/// `output` is null or valid for writes of `bytes` bytes, and `written` is null or valid for writes.
+/// `output` is null or valid for writes of `bytes` bytes, and `written` is null or valid for
+/// writes.
 unsafe fn get<T>(
     kind: Kind,
     descriptor: *mut T,
@@ -276,7 +277,8 @@ macro_rules! functions {
             value: *const c_void,
             bytes: usize,
         ) -> cublasStatus_t {
-            // SAFETY: by the contract of the C function, `value` is null or valid for reads of `bytes` bytes.
+            // SAFETY: by the contract of the C function, `value` is null or valid for reads of
+            // `bytes` bytes.
             code(unsafe { set(Kind::$kind, descriptor, attribute.0, value, bytes) })
         }
 
@@ -287,8 +289,8 @@ macro_rules! functions {
             bytes: usize,
             written: *mut usize,
         ) -> cublasStatus_t {
-            // SAFETY: by the contract of the C function, `value` is null or valid for writes of `bytes` bytes, and `written` is null or valid for
-            // writes.
+            // SAFETY: by the contract of the C function, `value` is null or valid for writes of
+            // `bytes` bytes, and `written` is null or valid for writes.
             code(unsafe { get(Kind::$kind, descriptor, attribute.0, value, bytes, written) })
         }
     };

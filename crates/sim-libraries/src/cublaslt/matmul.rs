@@ -127,9 +127,11 @@ unsafe extern "C" fn matmul(
         // As on hardware, work that uses one workspace on two streams races.
         operands
             .add(Operand::write().with_run(workspace.addr() as u64, algorithm.workspace(&problem)));
-        // SAFETY: by the contract of the C function, the factor has the type of the operation, in the memory that its pointer mode selects.
+        // SAFETY: by the contract of the C function, the factor has the type of the operation, in
+        // the memory that its pointer mode selects.
         let alpha = unsafe { factor(&problem, &mut operands, alpha) }?;
-        // SAFETY: by the contract of the C function, the factor has the type of the operation, in the memory that its pointer mode selects.
+        // SAFETY: by the contract of the C function, the factor has the type of the operation, in
+        // the memory that its pointer mode selects.
         let beta = unsafe { factor(&problem, &mut operands, beta) }?;
         let indices = operands.add_all(&problem, addresses, alpha, beta)?;
         let operation = LibraryOperation::new("cublasLtMatmul", operands.all, move |memory| {

@@ -40,7 +40,8 @@ fn enqueue(plan: &Plan, input: u64, output: u64, direction: FftDirection) -> Res
         transform.output.in_memory(Operand::write(), output),
     ];
     if let Some((address, bytes)) = plan.written_workspace() {
-        // As on hardware, a transform overwrites its workspace, and plans that use one workspace on two streams race.
+        // As on hardware, a transform overwrites its workspace, and plans that use one workspace on
+        // two streams race.
         operands.push(Operand::write().with_run(address, bytes));
     }
     let operation = LibraryOperation::new("cufftXtExec", operands, move |operands| {

@@ -22,7 +22,8 @@ impl Side {
         self.batches * self.lengths.iter().product::<usize>()
     }
 
-    /// Returns `true` if the number of bytes of the elements, and the distance in bytes of the last one, are in the range of `isize`.
+    /// Returns `true` if the number of bytes of the elements, and the distance in bytes of the last
+    /// one, are in the range of `isize`.
     pub(super) fn is_addressable(&self) -> bool {
         let elements = self
             .checked_bytes(&self.lengths)
@@ -43,7 +44,8 @@ impl Side {
             .try_fold(self.bytes, |bytes, length| bytes.checked_mul(*length))
     }
 
-    /// Adds the elements at `address` to an operand, in the order of the batches and of the dimensions.
+    /// Adds the elements at `address` to an operand, in the order of the batches and of the
+    /// dimensions.
     pub(super) fn in_memory(&self, mut operand: Operand, address: u64) -> Operand {
         let array: usize = self.lengths.iter().product();
         let is_contiguous = self.stride == 1

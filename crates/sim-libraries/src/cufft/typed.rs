@@ -1,5 +1,5 @@
-//! The functions whose types of elements are those of a `cufftType`: plans of one to three dimensions, the sizes of their workspaces, and
-//! their executions.
+//! The functions whose types of elements are those of a `cufftType`: plans of one to three
+//! dimensions, the sizes of their workspaces, and their executions.
 
 use std::ffi::{c_int, c_longlong, c_void};
 use std::ptr;

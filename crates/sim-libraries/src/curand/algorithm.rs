@@ -1,4 +1,5 @@
-//! The algorithms of pseudo-random numbers, as they are published. Seeds are expanded by SplitMix64.
+//! The algorithms of pseudo-random numbers, as they are published. Seeds are expanded by
+//! SplitMix64.
 
 use rand_mt::Mt;
 use rand_philox::philox4x32_10;

@@ -37,7 +37,8 @@ impl Real for f64 {
     }
 }
 
-/// Returns a number above 0 and up to 1: the middle of the interval that the upper 53 bits stand for.
+/// Returns a number above 0 and up to 1: the middle of the interval that the upper 53 bits stand
+/// for.
 fn unit(bits: u64) -> f64 {
     ((bits >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
 }

@@ -94,7 +94,8 @@ impl Settings {
 }
 
 impl Engine {
-    /// Returns `count` numbers of 64 bits, of which the upper 32 are random at least. A pseudo-random one of `is_wide` has twice as many.
+    /// Returns `count` numbers of 64 bits, of which the upper 32 are random at least. A
+    /// pseudo-random one of `is_wide` has twice as many.
     pub(super) fn next(&mut self, count: usize, is_wide: bool) -> Vec<u64> {
         match self {
             Self::PseudoRandom(algorithm) => (0..count).map(|_| wide(algorithm, is_wide)).collect(),

@@ -83,7 +83,8 @@ impl Generator {
             .next(count, is_wide))
     }
 
-    /// Writes numbers to the output: at once on the host, or when the stream has completed earlier work.
+    /// Writes numbers to the output: at once on the host, or when the stream has completed earlier
+    /// work.
     ///
     /// # Safety
     ///
@@ -125,7 +126,8 @@ impl Generator {
             operands.push(Operand::write().with_run(address, bytes));
         }
         let operation = LibraryOperation::new(name, operands, compute);
-        // SAFETY: the caller of the library guarantees the memory, as that of a kernel. The state lives as long as the generator.
+        // SAFETY: the caller of the library guarantees the memory, as that of a kernel. The state
+        // lives as long as the generator.
         unsafe { operation.enqueue(ptr::without_provenance_mut(self.stream)) }
             .map_err(|_| curandStatus_t::CURAND_STATUS_LAUNCH_FAILURE)
     }

@@ -7,7 +7,8 @@ use sobol::{InternalType, LossyFrom, Sobol, SobolType};
 
 use super::algorithm::SplitMix;
 
-/// A Sobol sequence of some dimensions, of 32 or 64 bits. A scrambled one has the bits of each dimension changed at random.
+/// A Sobol sequence of some dimensions, of 32 or 64 bits. A scrambled one has the bits of each
+/// dimension changed at random.
 #[derive(Clone)]
 pub(super) struct Sequence {
     /// The directions of each dimension, those of 32 bits in the upper halves.

@@ -15,7 +15,8 @@ use super::error::raised;
 use super::message::{Failure, Message, Parts};
 use super::operation::Operation;
 
-/// The time for which the process that has the communicator waits for the end of the ranks in other processes.
+/// The time for which the process that has the communicator waits for the end of the ranks in other
+/// processes.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A device: its number, the process that uses it, and the simulator that has it.
@@ -56,7 +57,8 @@ pub(super) struct Key {
     pub(super) channel: Channel,
     /// The number of the call.
     pub(super) call: u64,
-    /// The number of earlier runs: in a graph, an operation runs at each launch. For a creation, the number of ranks that take part.
+    /// The number of earlier runs: in a graph, an operation runs at each launch. For a creation,
+    /// the number of ranks that take part.
     pub(super) run: u64,
 }
 
@@ -67,7 +69,8 @@ struct State {
     remotes: HashMap<usize, Arc<Mutex<TcpStream>>>,
     /// The ranks that have ended.
     left: HashSet<usize>,
-    /// Calls that not all ranks have made: the ranks with their operations, in the order of the calls.
+    /// Calls that not all ranks have made: the ranks with their operations, in the order of the
+    /// calls.
     calls: HashMap<(Channel, u64), Vec<(usize, Operation)>>,
     meetings: HashMap<Key, Meeting>,
     /// The asynchronous error of the communicator.
@@ -108,15 +111,16 @@ impl State {
             .is_some_and(|meeting| meeting.parts.len() == key.ranks(size))
     }
 
-    /// Sends a message to a rank in another process. The state stays locked, which keeps the order of the messages; a rank reads them
-    /// without waiting for this process.
+    /// Sends a message to a rank in another process. The state stays locked, which keeps the order
+    /// of the messages; a rank reads them without waiting for this process.
     fn send(&self, rank: usize, message: &Message) {
         let Some(stream) = self.remotes.get(&rank) else {
             return;
         };
         let mut stream = stream.lock();
         if message.send(&mut *stream).is_err() {
-            // A part of the message may have been sent: none can follow. The thread that reads notices the end.
+            // A part of the message may have been sent: none can follow. The thread that reads
+            // notices the end.
             let _ = stream.shutdown(Shutdown::Both);
         }
     }
@@ -251,7 +255,8 @@ impl Clique {
         state.send_all(&Message::Leave);
     }
 
-    /// Records that the connection to a rank in another process has ended: with an error unless the rank has.
+    /// Records that the connection to a rank in another process has ended: with an error unless the
+    /// rank has.
     pub(super) fn disconnect(&self, rank: usize, process: u32) {
         let mut state = self.state.lock();
         state.remotes.remove(&rank);
@@ -306,8 +311,8 @@ impl Clique {
         Ok(())
     }
 
-    /// Adds the data of a rank, and sends all data to the ranks in other processes if it is the last. In a transfer from a rank to itself,
-    /// the receiving end is numbered after all ranks.
+    /// Adds the data of a rank, and sends all data to the ranks in other processes if it is the
+    /// last. In a transfer from a rank to itself, the receiving end is numbered after all ranks.
     pub(super) fn contribute(&self, key: Key, rank: usize, part: Arc<[u8]>) {
         let mut state = self.state.lock();
         let meeting = state.meetings.entry(key).or_default();
@@ -363,7 +368,8 @@ impl Clique {
         }
     }
 
-    /// Waits until every rank has contributed, and returns the data. Returns an error if the communicator fails before.
+    /// Waits until every rank has contributed, and returns the data. Returns an error if the
+    /// communicator fails before.
     pub(super) fn wait_for(&self, key: Key) -> Result<Parts> {
         let state = self.wait(|state| state.is_ready(key, self.size) || state.error.is_some());
         if !state.is_ready(key, self.size) {

@@ -34,7 +34,8 @@ fn bytes(id: &ncclUniqueId) -> [u8; 128] {
     id.internal.map(|byte| byte.to_ne_bytes()[0])
 }
 
-/// Creates a rank on the current device. The result of a non-blocking communicator is `ncclInProgress`.
+/// Creates a rank on the current device. The result of a non-blocking communicator is
+/// `ncclInProgress`.
 ///
 /// # Safety
 ///
@@ -153,7 +154,8 @@ fn derive(member: Arc<Member>, call: u64, ranks: &[usize], handle: NewHandle) ->
     }))
 }
 
-/// Creates a communicator with the identifier that one rank of another has sent, and returns the step that waits for its ranks.
+/// Creates a communicator with the identifier that one rank of another has sent, and returns the
+/// step that waits for its ranks.
 fn open(
     member: &Arc<Member>,
     identifier: Option<&[u8]>,
@@ -179,7 +181,8 @@ fn open(
     }))
 }
 
-/// Returns the ranks of the same color, in the order of their keys. Each part is the color and the key of a rank.
+/// Returns the ranks of the same color, in the order of their keys. Each part is the color and the
+/// key of a rank.
 fn same_color_ranks(color: c_int, parts: &Parts) -> Vec<usize> {
     let mut ranks = Vec::new();
     for (rank, part) in parts {
@@ -408,7 +411,8 @@ functions! {
         member.is_aborted.store(true, Relaxed);
         member.has_ended.store(true, Relaxed);
         member.link.leave(member.rank, false);
-        // As the library does, which waits until its operations have ended, and graphs with them are destroyed.
+        // As the library does, which waits until its operations have ended, and graphs with them
+        // are destroyed.
         while Arc::strong_count(&member) > 1 {
             thread::sleep(PAUSE);
         }

@@ -33,7 +33,8 @@ use super::registry;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum NcclFault {
-    /// The rank's later operations never run, as those of a process that has ended: the other ranks wait for it.
+    /// The rank's later operations never run, as those of a process that has ended: the other ranks
+    /// wait for it.
     Silence,
     /// Each of the rank's later operations takes this much longer.
     Delay(Duration),
@@ -42,8 +43,9 @@ pub enum NcclFault {
 }
 
 impl NcclFault {
-    /// Makes the rank of a simulated communicator fail from now on. `curium_nccl::Communicator::as_raw` returns the
-    /// communicator. One of another library is not changed.
+    /// Makes the rank of a simulated communicator fail from now on.
+    /// `curium_nccl::Communicator::as_raw` returns the communicator. One of another library is not
+    /// changed.
     pub fn inject(self, communicator: ncclComm_t) {
         let Ok(member) = registry::look_up(communicator) else {
             return;

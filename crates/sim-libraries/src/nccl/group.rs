@@ -1,7 +1,8 @@
 //! Groups of calls, which start at the end of the outermost group of a thread.
 //!
-//! A call that meets other ranks, such as the creation of a communicator, consists of steps that wait for them. The calls of a group take
-//! each step together, because the ranks of one thread wait for each other.
+//! A call that meets other ranks, such as the creation of a communicator, consists of steps that
+//! wait for them. The calls of a group take each step together, because the ranks of one thread
+//! wait for each other.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -22,8 +23,8 @@ struct Group {
     error: Option<ncclResult_t>,
 }
 
-/// A step of a call, which waits for other ranks and returns the next step. The steps of a non-blocking communicator run on a thread of their
-/// own.
+/// A step of a call, which waits for other ranks and returns the next step. The steps of a
+/// non-blocking communicator run on a thread of their own.
 pub(super) struct Step(Box<dyn FnOnce() -> Result<Option<Step>> + Send>);
 
 impl Step {
@@ -60,7 +61,8 @@ pub(super) fn take(step: Step) -> Result {
     take_all(step.into_iter().collect())
 }
 
-/// Takes the steps of a call that creates a communicator from another one, which is in progress meanwhile if it is non-blocking.
+/// Takes the steps of a call that creates a communicator from another one, which is in progress
+/// meanwhile if it is non-blocking.
 pub(super) fn create_from(member: &Arc<Member>, step: Step) -> Result {
     let is_in_group = GROUP.with_borrow(|group| group.depth > 0);
     if member.is_blocking || is_in_group {
@@ -96,7 +98,8 @@ pub(super) fn record(result: Result) -> Result {
     result
 }
 
-/// Enqueues the contributions of all operations before the waits of any: operations of a group progress together.
+/// Enqueues the contributions of all operations before the waits of any: operations of a group
+/// progress together.
 fn run(mut transfers: Vec<Transfer>) -> Result {
     let mut differences = HashMap::<_, isize>::new();
     for (communicator, difference) in transfers.iter().filter_map(Transfer::transfer_to_self) {

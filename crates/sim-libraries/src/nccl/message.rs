@@ -1,4 +1,5 @@
-//! Messages between the processes of a communicator's ranks: a length, a kind, and fields in a fixed order.
+//! Messages between the processes of a communicator's ranks: a length, a kind, and fields in a
+//! fixed order.
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;

@@ -95,8 +95,8 @@ impl Operation {
         self.operator().and_then(Operator::factor_address)
     }
 
-    /// Returns the contribution of a rank to the result: its elements, multiplied by its factor. `factor` is the factor in device memory,
-    /// if it is there.
+    /// Returns the contribution of a rank to the result: its elements, multiplied by its factor.
+    /// `factor` is the factor in device memory, if it is there.
     pub(super) fn prepared(&self, source: &[u8], factor: &[u8]) -> Vec<u8> {
         match self.operator() {
             Some(operator) => reduce::scaled(operator, self.element, source, factor),

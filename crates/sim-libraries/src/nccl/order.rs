@@ -1,8 +1,9 @@
 //! The order of operations on streams, which shows deadlocks.
 //!
-//! An operation ends when every rank has reached it, and delays what follows on its streams. If one stream has operation A before operation B,
-//! and another has B before A, neither can end. The operations of a group progress together and have no order. Work that is captured is
-//! not considered, nor is the order between streams.
+//! An operation ends when every rank has reached it, and delays what follows on its streams. If one
+//! stream has operation A before operation B, and another has B before A, neither can end. The
+//! operations of a group progress together and have no order. Work that is captured is not
+//! considered, nor is the order between streams.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt::Write as _;
@@ -66,7 +67,8 @@ pub(super) fn start_group() -> u64 {
 }
 
 impl Ordered {
-    /// Adds an operation of a rank to a stream. The error describes the deadlock that it causes, with the communicators that take part.
+    /// Adds an operation of a rank to a stream. The error describes the deadlock that it causes,
+    /// with the communicators that take part.
     pub(super) fn new(
         stream: u64,
         operation: OperationKey,

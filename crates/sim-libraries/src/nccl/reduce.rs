@@ -134,7 +134,8 @@ pub(super) fn width(element: ncclDataType_t) -> Option<usize> {
     }
 }
 
-/// Returns the elements multiplied by the factor of the operator; `read` is the factor in device memory, if it is there.
+/// Returns the elements multiplied by the factor of the operator; `read` is the factor in device
+/// memory, if it is there.
 pub(super) fn scaled(
     operator: Operator,
     element: ncclDataType_t,

@@ -115,7 +115,8 @@ impl Member {
         *self.creation.lock() = creation;
     }
 
-    /// Waits until every rank has contributed, and returns the data. A non-blocking communicator ends the wait.
+    /// Waits until every rank has contributed, and returns the data. A non-blocking communicator
+    /// ends the wait.
     pub(super) fn wait_for(&self, key: Key) -> Result<Parts> {
         if !self.is_blocking {
             self.poll(&self.link, || self.link.is_ready(key))?;
@@ -123,7 +124,8 @@ impl Member {
         self.link.wait_for(key)
     }
 
-    /// Waits until every rank of a new communicator has arrived. A non-blocking communicator ends the wait.
+    /// Waits until every rank of a new communicator has arrived. A non-blocking communicator ends
+    /// the wait.
     pub(super) fn wait_for_ranks(&self, new: &Link) -> Result {
         if !self.is_blocking {
             self.poll(new, || new.is_complete())?;
@@ -131,7 +133,8 @@ impl Member {
         new.wait_for_ranks()
     }
 
-    /// Waits until a condition is met or the link has failed, and fails once this communicator has ended.
+    /// Waits until a condition is met or the link has failed, and fails once this communicator has
+    /// ended.
     fn poll(&self, link: &Link, is_met: impl Fn() -> bool) -> Result {
         while !is_met() && link.error().is_none() {
             if self.has_ended.load(Relaxed) {

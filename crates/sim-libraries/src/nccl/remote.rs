@@ -231,7 +231,8 @@ impl Drop for Remote {
     }
 }
 
-/// Connects to a process of this machine. Returns the stream twice: for the sender and for the reader.
+/// Connects to a process of this machine. Returns the stream twice: for the sender and for the
+/// reader.
 fn connect(port: u16) -> io::Result<(TcpStream, TcpStream)> {
     let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
     stream.set_nodelay(true)?;

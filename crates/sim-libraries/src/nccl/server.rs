@@ -21,8 +21,8 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// The time after which a rank that does not read counts as ended.
 const WRITE_PATIENCE: Duration = Duration::from_secs(10);
 
-/// The address of this process: its port, and the secret that its ranks share. The port is 0 if no connection can be accepted: then all
-/// ranks are in this process.
+/// The address of this process: its port, and the secret that its ranks share. The port is 0 if no
+/// connection can be accepted: then all ranks are in this process.
 pub(super) static ADDRESS: LazyLock<(u16, [u8; 16])> = LazyLock::new(|| {
     let mut secret = [0; 16];
     let (Ok(()), Ok(listener)) = (

@@ -97,7 +97,8 @@ impl Transfer {
         })
     }
 
-    /// Returns the communicator and the difference that the transfer makes to its numbers of sends and receives to itself.
+    /// Returns the communicator and the difference that the transfer makes to its numbers of sends
+    /// and receives to itself.
     pub(super) fn transfer_to_self(&self) -> Option<(usize, isize)> {
         let is_to_self = matches!(self.channel, Channel::Pair { from, to } if from == to);
         let difference = if self.operation.kind == Kind::Send {
@@ -239,7 +240,8 @@ impl Transfer {
             LibraryOperation::new(self.operation.kind.name(), [target], move |operands| {
                 let run = runs.fetch_add(1, Relaxed);
                 let key = Key { run, ..first };
-                // An aborted communicator may lack the data of some ranks. Its results are unspecified.
+                // An aborted communicator may lack the data of some ranks. Its results are
+                // unspecified.
                 let parts = if member.link.is_ready(key) {
                     member.link.take(key)
                 } else {
@@ -260,7 +262,8 @@ impl Transfer {
         }))
     }
 
-    /// Enqueues an operation. A default stream is that of the communicator's device, whichever context is current.
+    /// Enqueues an operation. A default stream is that of the communicator's device, whichever
+    /// context is current.
     fn enqueue(&self, operation: LibraryOperation) -> Result {
         let stream = std::ptr::without_provenance_mut(self.stream);
         let Device {
@@ -281,7 +284,8 @@ impl Transfer {
     }
 }
 
-/// An operation that was enqueued and has not run. It ends with its first run, or with the graph that was never launched.
+/// An operation that was enqueued and has not run. It ends with its first run, or with the graph
+/// that was never launched.
 struct Pending(Arc<Member>);
 
 impl Pending {
@@ -411,7 +415,8 @@ collectives! {
         let factor = match residence {
             ncclScalarResidence_t::ncclScalarHostImmediate => {
                 let mut bytes = [0; 8];
-                // SAFETY: by the contract of the C function, `factor` is a number of this type on the host.
+                // SAFETY: by the contract of the C function, `factor` is a number of this type on
+                // the host.
                 let number = unsafe { std::slice::from_raw_parts(factor.cast::<u8>(), width) };
                 bytes[..width].copy_from_slice(number);
                 Factor::Value(bytes)

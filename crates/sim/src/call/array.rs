@@ -86,7 +86,8 @@ impl Call<'_> {
         descriptor.write(shape.to_raw())
     }
 
-    /// Fails for all arguments: only arrays with deferred mapping have requirements, and this driver has none.
+    /// Fails for all arguments: only arrays with deferred mapping have requirements, and this
+    /// driver has none.
     pub(crate) fn cuArrayGetMemoryRequirements(
         &self,
         requirements: Pointer<CUDA_ARRAY_MEMORY_REQUIREMENTS>,

@@ -14,8 +14,8 @@ use crate::result::Result;
     reason = "the methods have the names of the C functions"
 )]
 impl Call<'_> {
-    /// Returns the state of a process. This one is running if the driver is initialized, since it cannot be suspended. The simulators of
-    /// other processes are not visible.
+    /// Returns the state of a process. This one is running if the driver is initialized, since it
+    /// cannot be suspended. The simulators of other processes are not visible.
     pub(crate) fn cuCheckpointProcessGetState(
         &self,
         process: c_int,
@@ -48,7 +48,8 @@ impl Call<'_> {
     }
 }
 
-/// Returns the code for a process that is not this one: it does not exist, or has not initialized a driver.
+/// Returns the code for a process that is not this one: it does not exist, or has not initialized a
+/// driver.
 fn other_process(process: c_int) -> CUresult {
     if process > 0 && Path::new("/proc").join(process.to_string()).exists() {
         CUresult::CUDA_ERROR_NOT_INITIALIZED

@@ -18,7 +18,8 @@ use crate::driver::locked::Locked;
 use crate::handle::Id;
 use crate::result::Result;
 
-/// The version of the interface that `cuCtxGetApiVersion` reports for contexts of `cuCtxCreate_v2` and later.
+/// The version of the interface that `cuCtxGetApiVersion` reports for contexts of `cuCtxCreate_v2`
+/// and later.
 const API_VERSION: u32 = 3020;
 
 #[expect(
@@ -96,7 +97,8 @@ impl Call<'_> {
         state.synchronize_context(context)
     }
 
-    /// Records an event after all work of a context, including work of the legacy stream that waits for non-blocking streams.
+    /// Records an event after all work of a context, including work of the legacy stream that waits
+    /// for non-blocking streams.
     pub(crate) fn cuCtxRecordEvent(
         &self,
         context: Pointer<CUctx_st>,

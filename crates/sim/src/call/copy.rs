@@ -19,7 +19,8 @@ use crate::memory::{CopyOperand, READ, WRITE};
 use crate::race::{self, HostSnapshot};
 use crate::result::Result;
 
-/// The size in bytes up to which an asynchronous copy reads pageable memory when it is enqueued; larger copies are synchronous.
+/// The size in bytes up to which an asynchronous copy reads pageable memory when it is enqueued;
+/// larger copies are synchronous.
 const STAGED_BYTES: usize = 64 << 10;
 
 /// The copies that their caller waits for.
@@ -70,7 +71,8 @@ impl Call<'_> {
         self.transfer(legacy(), operands, size, Wait::Always)
     }
 
-    /// Copies between addresses of the device. As on hardware, the host does not wait, unless it can access one of them.
+    /// Copies between addresses of the device. As on hardware, the host does not wait, unless it
+    /// can access one of them.
     pub(crate) fn cuMemcpyDtoD_v2(
         &self,
         to: CUdeviceptr,
@@ -172,7 +174,8 @@ impl Call<'_> {
         match operands.from {
             CopyOperand::Host(host) if size <= STAGED_BYTES && !self.captures(stream)? => {
                 let mut staged = vec![0; size].into_boxed_slice();
-                // SAFETY: the caller of the copy guarantees that `size` bytes at `host` can be read now.
+                // SAFETY: the caller of the copy guarantees that `size` bytes at `host` can be read
+                // now.
                 unsafe {
                     std::ptr::copy_nonoverlapping(host.0.cast_const(), staged.as_mut_ptr(), size);
                 };
@@ -198,7 +201,8 @@ impl Call<'_> {
         Ok(state.captures.is_capturing(stream))
     }
 
-    /// Enqueues a copy in the context of the stream, which needs access to the pools of both operands.
+    /// Enqueues a copy in the context of the stream, which needs access to the pools of both
+    /// operands.
     fn transfer(
         &self,
         stream: Pointer<CUstream_st>,
@@ -309,7 +313,8 @@ impl Call<'_> {
 }
 
 impl Locked<'_> {
-    /// Returns the current content of an operand of a queued copy, if it is host memory and race checks are on.
+    /// Returns the current content of an operand of a queued copy, if it is host memory and race
+    /// checks are on.
     fn before(&self, end: &CopyOperand, size: usize) -> Option<HostSnapshot> {
         let driver = self.driver();
         let races = self.schedule.races()?;
@@ -323,7 +328,8 @@ impl Locked<'_> {
             .find(address)
             .filter(|allocation| allocation.purpose.is_on_host())?;
         let is_whole = allocation.end() - address >= size as u64;
-        // SAFETY: the bytes are of an allocation of the host, which is not freed before its work is done.
+        // SAFETY: the bytes are of an allocation of the host, which is not freed before its work is
+        // done.
         is_whole
             .then(|| unsafe { HostSnapshot::new(races, allocation.host_at(address), size) })
             .flatten()

@@ -148,7 +148,8 @@ fn pci_bus_id(index: usize) -> String {
     format!("0000:{:02X}:00.0", pci_bus(index))
 }
 
-/// Returns the domain, bus, device and function of `domain:bus:device.function`, where the domain or the function can be left out.
+/// Returns the domain, bus, device and function of `domain:bus:device.function`, where the domain
+/// or the function can be left out.
 fn parse_bus_id(id: &str) -> Option<[u32; 4]> {
     let (path, function) = id.split_once('.').unwrap_or((id, "0"));
     let parts: Vec<&str> = path.split(':').collect();

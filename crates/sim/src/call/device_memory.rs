@@ -116,7 +116,8 @@ impl Call<'_> {
 }
 
 impl Call<'_> {
-    /// Reports that the allocation at `address` was made by a call that uses no stream, if activities are observed.
+    /// Reports that the allocation at `address` was made by a call that uses no stream, if
+    /// activities are observed.
     pub(crate) fn report_new_memory(&self, address: u64) {
         if is_observed() {
             self.lock()
@@ -124,7 +125,8 @@ impl Call<'_> {
         }
     }
 
-    /// Fails: no other driver of this machine imports such descriptors. The arguments are checked first, as on hardware.
+    /// Fails: no other driver of this machine imports such descriptors. The arguments are checked
+    /// first, as on hardware.
     #[expect(non_snake_case, reason = "the method has the name of the C function")]
     pub(crate) fn cuMemGetHandleForAddressRange(
         &self,

@@ -142,7 +142,8 @@ impl Call<'_> {
 }
 
 impl Locked<'_> {
-    /// Enqueues the record of an event in a stream of the same context, with additional dependencies.
+    /// Enqueues the record of an event in a stream of the same context, with additional
+    /// dependencies.
     pub(crate) fn record_after(
         &mut self,
         event: Pointer<CUevent_st>,

@@ -1,7 +1,7 @@
 //! The C functions for green contexts.
 //!
-//! A green context has its own streams. Memory, events, code and settings are those of the primary context, which it retains:
-//! [`State::owning_context`].
+//! A green context has its own streams. Memory, events, code and settings are those of the primary
+//! context, which it retains: [`State::owning_context`].
 
 use curium_sys::{
     CUcontext, CUdevResourceDesc_st, CUdevice, CUevent_st, CUgreenCtx, CUgreenCtx_st,

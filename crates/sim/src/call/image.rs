@@ -36,7 +36,8 @@ impl Call<'_> {
         if image.is_null() {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        // SAFETY: the caller of the C function passes PTX, which is NUL-terminated text, or a binary.
+        // SAFETY: the caller of the C function passes PTX, which is NUL-terminated text, or a
+        // binary.
         let text = unsafe { self.image_text(image.as_ptr().cast()) };
         text.map_err(|refusal| self.report_refusal(&refusal, options))
     }
@@ -79,7 +80,8 @@ impl Call<'_> {
     ///
     /// # Safety
     ///
-    /// `image` points to NUL-terminated text, to a complete binary, or to the record of a fat binary.
+    /// `image` points to NUL-terminated text, to a complete binary, or to the record of a fat
+    /// binary.
     pub(crate) unsafe fn image_text<'a>(
         &self,
         image: *const u8,

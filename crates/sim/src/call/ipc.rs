@@ -45,7 +45,8 @@ impl Call<'_> {
         })
     }
 
-    /// Opens memory of another simulator. Each simulator counts as a process, which cannot open its own memory.
+    /// Opens memory of another simulator. Each simulator counts as a process, which cannot open its
+    /// own memory.
     pub(crate) fn cuIpcOpenMemHandle_v2(
         &self,
         address: Pointer<CUdeviceptr>,

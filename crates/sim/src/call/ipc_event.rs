@@ -124,8 +124,8 @@ impl Locked<'_> {
     }
 }
 
-/// Returns the prefix of the handles of a driver's events: the mark, the process, and the number of the driver. The descriptor of the
-/// records and the event follow.
+/// Returns the prefix of the handles of a driver's events: the mark, the process, and the number of
+/// the driver. The descriptor of the records and the event follow.
 fn origin(thread: ThreadState) -> Vec<u8> {
     [
         &MARK[..],

@@ -172,8 +172,8 @@ impl Call<'_> {
         state.write_global(module, name, address, size)
     }
 
-    /// Returns a managed variable, which all contexts share. Here each module has its own variables, so a library that is loaded into
-    /// several contexts has none to return.
+    /// Returns a managed variable, which all contexts share. Here each module has its own
+    /// variables, so a library that is loaded into several contexts has none to return.
     pub(crate) fn cuLibraryGetManaged(
         &self,
         address: Pointer<CUdeviceptr>,
@@ -223,7 +223,8 @@ impl Call<'_> {
         function.required()?;
         name.text()?;
         self.lock().library(library)?;
-        // No image has a unified function. The code is that of hardware for a library without the function.
+        // No image has a unified function. The code is that of hardware for a library without the
+        // function.
         Err(CUresult::CUDA_ERROR_INVALID_VALUE)
     }
 

@@ -78,7 +78,8 @@ impl Call<'_> {
                 }
                 Ok(Cow::Borrowed(PTX))
             }
-            // SAFETY: by the contract of the C function, the data is a binary, which is longer than its mark.
+            // SAFETY: by the contract of the C function, the data is a binary, which is longer than
+            // its mark.
             CUjitInputType::CU_JIT_INPUT_CUBIN if !unsafe { is_elf(data) } => {
                 let log = "the input is no cubin";
                 Err(Refusal::new(CUresult::CUDA_ERROR_INVALID_IMAGE, log))
@@ -86,7 +87,8 @@ impl Call<'_> {
             CUjitInputType::CU_JIT_INPUT_PTX
             | CUjitInputType::CU_JIT_INPUT_CUBIN
             | CUjitInputType::CU_JIT_INPUT_FATBINARY => {
-                // SAFETY: by the contract of the C function, the data is PTX, which is NUL-terminated text, or a binary.
+                // SAFETY: by the contract of the C function, the data is PTX, which is
+                // NUL-terminated text, or a binary.
                 let text = unsafe { self.image_text(data.as_ptr().cast_const().cast()) };
                 text.and_then(|text| {
                     if kind == CUjitInputType::CU_JIT_INPUT_FATBINARY {

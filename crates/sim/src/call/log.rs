@@ -62,7 +62,8 @@ impl Call<'_> {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         };
         iterator.write_if_not_null(end);
-        // SAFETY: the caller passed a buffer of one byte more than `room`, and the text is not longer than that.
+        // SAFETY: the caller passed a buffer of one byte more than `room`, and the text is not
+        // longer than that.
         size.write(unsafe { buffer.fill_with(&text, room + 1) })
     }
 

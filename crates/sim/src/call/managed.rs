@@ -1,6 +1,7 @@
 //! The C functions for managed memory.
 //!
-//! No memory migrates here, since all of it is host memory; advice and prefetches are recorded and reported.
+//! No memory migrates here, since all of it is host memory; advice and prefetches are recorded and
+//! reported.
 
 use std::ffi::c_void;
 
@@ -408,11 +409,13 @@ fn write_attribute(
     if size != size_of::<i32>() {
         return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
     }
-    // SAFETY: by the contract of the C function, the pointer is to `size` bytes, the size of a number.
+    // SAFETY: by the contract of the C function, the pointer is to `size` bytes, the size of a
+    // number.
     unsafe { data.cast::<i32>() }.write(value)
 }
 
-/// Writes the devices that access all parts, in ascending order, then the host, and fills the rest of the list.
+/// Writes the devices that access all parts, in ascending order, then the host, and fills the rest
+/// of the list.
 fn write_accessing_devices(data: Pointer<c_void>, size: usize, parts: &[Advice]) -> Result {
     if size == 0 || !size.is_multiple_of(size_of::<i32>()) {
         return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
@@ -428,7 +431,8 @@ fn write_accessing_devices(data: Pointer<c_void>, size: usize, parts: &[Advice])
     let list = users
         .chain(std::iter::repeat(NOWHERE))
         .take(size / size_of::<i32>());
-    // SAFETY: by the contract of the C function, the pointer is to `size` bytes, the size of that many numbers.
+    // SAFETY: by the contract of the C function, the pointer is to `size` bytes, the size of that
+    // many numbers.
     let output = unsafe { data.cast::<i32>() };
     // SAFETY: the list has as many numbers as fit into `size` bytes.
     unsafe { output.write_all(list) }

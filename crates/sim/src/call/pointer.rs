@@ -50,7 +50,8 @@ impl Call<'_> {
             // SAFETY: each pointer is to a value of its attribute's type.
             let value = unsafe { Pointer::from_raw(*value) };
             let value = value.required()?;
-            // Attributes that a kind of memory lacks are zero here, and an error only in the other function.
+            // Attributes that a kind of memory lacks are zero here, and an error only in the other
+            // function.
             let is_unseen = allocation
                 .as_ref()
                 .is_some_and(|allocation| !allocation.purpose.is_on_host());

@@ -203,7 +203,8 @@ impl Call<'_> {
             return unsafe { value.cast::<i32>() }.write(*flag);
         }
         if let Some(property) = self.pool_property(pool, attribute) {
-            // SAFETY: for these attributes the caller passes a pointer to an `int` or an enumerator.
+            // SAFETY: for these attributes the caller passes a pointer to an `int` or an
+            // enumerator.
             return unsafe { value.cast::<u32>() }.write(property);
         }
         let number = match attribute {
@@ -262,14 +263,16 @@ impl Call<'_> {
 }
 
 impl Call<'_> {
-    /// Returns the device of a current pool; the functions of current pools have a code of their own for an unknown one.
+    /// Returns the device of a current pool; the functions of current pools have a code of their
+    /// own for an unknown one.
     fn device_or_invalid_value(&self, device: CUdevice) -> Result<usize> {
         self.devices()
             .device(device)
             .map_err(|_| CUresult::CUDA_ERROR_INVALID_VALUE)
     }
 
-    /// Returns `true` if the driver supports the attributes for the creation parameters of a pool, which CUDA 13.1 introduced.
+    /// Returns `true` if the driver supports the attributes for the creation parameters of a pool,
+    /// which CUDA 13.1 introduced.
     fn supports_creation_attributes(&self) -> bool {
         self.config().driver_version >= CudaVersion::new(13, 1)
     }
@@ -317,7 +320,8 @@ impl Locked<'_> {
         })
     }
 
-    /// Allocates memory immediately; the caller orders its use. During a capture, the memory belongs to the graph.
+    /// Allocates memory immediately; the caller orders its use. During a capture, the memory
+    /// belongs to the graph.
     fn allocate_in_stream(
         &mut self,
         stream: Id<Stream>,

@@ -1,4 +1,5 @@
-//! The profiler, which the simulator does not have. Starting and stopping it succeeds, as on a machine without an attached profiler.
+//! The profiler, which the simulator does not have. Starting and stopping it succeeds, as on a
+//! machine without an attached profiler.
 
 use crate::call::Call;
 use crate::result::Result;

@@ -1,7 +1,7 @@
 //! The C functions for resources of devices.
 //!
-//! A description belongs to the caller and is self-contained: besides the public fields, the device and the membership in a set are stored
-//! in the bytes reserved for the driver.
+//! A description belongs to the caller and is self-contained: besides the public fields, the device
+//! and the membership in a set are stored in the bytes reserved for the driver.
 
 use curium_sys::{
     CU_DEV_SM_RESOURCE_GROUP_PARAMS, CUctx_st, CUdevResource, CUdevResourceDesc, CUdevResourceType,
@@ -79,7 +79,8 @@ impl Call<'_> {
         output.write(state.describe_context(context, kind)?)
     }
 
-    /// Creates as many parts as fit. Hardware whose multiprocessors are not spread evenly may have fewer.
+    /// Creates as many parts as fit. Hardware whose multiprocessors are not spread evenly may have
+    /// fewer.
     pub(crate) fn cuDevSmResourceSplitByCount(
         &self,
         parts: Pointer<CUdevResource>,
@@ -240,7 +241,8 @@ fn part_size(flags: u32, min_count: u32, total: u32) -> Result<u32> {
     Ok(min_count.max(1).next_multiple_of(step).min(total))
 }
 
-/// Returns the number of multiprocessors of a requested group, out of the `remaining` ones. A request for 0 receives as many as possible.
+/// Returns the number of multiprocessors of a requested group, out of the `remaining` ones. A
+/// request for 0 receives as many as possible.
 fn group_size(request: &CU_DEV_SM_RESOURCE_GROUP_PARAMS, remaining: u32) -> Result<u32> {
     let coscheduled = if request.coscheduledSmCount == 0 {
         CLUSTER_GRANULARITY

@@ -1,12 +1,14 @@
 //! Retired functions that programs still call:
 //!
-//! - `cuFuncSetBlockShape`: PyCUDA's `prepared_call` sets the shape of the block before each `cuLaunchKernel`.
+//! - `cuFuncSetBlockShape`: PyCUDA's `prepared_call` sets the shape of the block before each
+//!   `cuLaunchKernel`.
 //! - `cuCtxAttach` and `cuCtxDetach`: PyCUDA ends its contexts by the latter.
-//! - `cuMemcpyHtoA_v2` and the other copies of one row of an array: cust copies one-dimensional arrays by them.
+//! - `cuMemcpyHtoA_v2` and the other copies of one row of an array: cust copies one-dimensional
+//!   arrays by them.
 //! - first versions whose parameters are those of the second.
 //!
-//! All other retired functions return `CUDA_ERROR_NOT_SUPPORTED`, except first versions for addresses of 32 bits: as on hardware, no
-//! context is valid for them.
+//! All other retired functions return `CUDA_ERROR_NOT_SUPPORTED`, except first versions for
+//! addresses of 32 bits: as on hardware, no context is valid for them.
 
 use std::ffi::c_void;
 use std::ptr;

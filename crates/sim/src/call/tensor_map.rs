@@ -131,7 +131,8 @@ impl Call<'_> {
         // SAFETY: by the contract of the C function, there are two values less than the rank.
         let upper = unsafe { elements(upper.as_ptr(), rank as usize - 2) }?;
         let limit = [1 << 15, 1 << 7, 1 << 4][rank as usize - 3];
-        // Pixels are iterated along width, height and depth. These dimensions follow the channels, unless the channels are sliced.
+        // Pixels are iterated along width, height and depth. These dimensions follow the channels,
+        // unless the channels are sliced.
         let spatial = &tensor.extents[usize::from(interleave.0 == 0)..];
         let mut corners = spatial.iter().zip(lower.iter().zip(upper));
         let is_box = corners.all(|(extent, (lower, upper))| {
@@ -154,8 +155,8 @@ impl Call<'_> {
         )
     }
 
-    /// Encodes a map that no instruction of the simulator accepts: devices of compute capability 9.0 encode such maps, but do not copy by
-    /// them.
+    /// Encodes a map that no instruction of the simulator accepts: devices of compute capability
+    /// 9.0 encode such maps, but do not copy by them.
     #[expect(
         clippy::too_many_arguments,
         reason = "the parameters are those of the C function"
@@ -198,7 +199,8 @@ impl Call<'_> {
             CUtensorMapSwizzle::CU_TENSOR_MAP_SWIZZLE_128B,
             CUtensorMapSwizzle::CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B,
         ];
-        // Pixels are iterated along the width, which follows the channels, unless the channels are sliced.
+        // Pixels are iterated along the width, which follows the channels, unless the channels are
+        // sliced.
         let width = tensor.extents[usize::from(interleave.0 == 0)].cast_signed();
         let offsets = i64::from(i16::MIN)..=i64::from(i16::MAX);
         let [lower, upper] = [lower, upper].map(i64::from);
@@ -296,7 +298,8 @@ impl Arguments {
     }
 
     fn fields(&self, address: u64) -> [(Field, u64); 8] {
-        // `tensormap.replace` treats the swizzles of 128 bytes as one. Their atomicity, a separate field, distinguishes them.
+        // `tensormap.replace` treats the swizzles of 128 bytes as one. Their atomicity, a separate
+        // field, distinguishes them.
         let swizzle = self
             .swizzle
             .0

@@ -159,8 +159,9 @@ impl Call<'_> {
 }
 
 impl Locked<'_> {
-    /// Checks that a texture can use this resource. As on hardware, memory only has to begin in an allocation, whatever its length and
-    /// access rights. Kernels report the accesses that these forbid.
+    /// Checks that a texture can use this resource. As on hardware, memory only has to begin in an
+    /// allocation, whatever its length and access rights. Kernels report the accesses that these
+    /// forbid.
     fn check_resource(&self, resource: &CUDA_RESOURCE_DESC) -> Result {
         let driver = self.driver();
         let is_valid = match resource.resType {

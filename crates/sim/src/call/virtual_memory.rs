@@ -118,7 +118,8 @@ impl Call<'_> {
 
     /// Unmaps memory. Queued work that accesses it later fails with an illegal address.
     pub(crate) fn cuMemUnmap(&self, address: CUdeviceptr, size: usize) -> Result {
-        // As on hardware, there may be nothing to unmap in a reservation, whatever the offset and the size.
+        // As on hardware, there may be nothing to unmap in a reservation, whatever the offset and
+        // the size.
         if size != 0 && self.memory().mappings().is_unmapped(address) {
             return Ok(());
         }
@@ -216,7 +217,8 @@ impl Call<'_> {
         if location == Location::Host {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        // As on hardware, handles of Windows are unknown here, and other platforms' are not supported.
+        // As on hardware, handles of Windows are unknown here, and other platforms' are not
+        // supported.
         const WIN32: u32 = CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_WIN32.0
             | CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_WIN32_KMT.0;
         if raw.requestedHandleTypes.0 & WIN32 & !self.config().handle_types() != 0 {

@@ -50,7 +50,8 @@ impl Config {
     /// | `CURIUM_SIM_TIME_LIMIT` | seconds that a launch may take |
     /// | `CURIUM_SIM_BACKTRACES` | stacks of the calls that created objects: `on` or `off` |
     ///
-    /// The simulator's library also reads `CURIUM_SIM_TRACE`, the file to which calls are written for trace viewers.
+    /// The simulator's library also reads `CURIUM_SIM_TRACE`, the file to which calls are written
+    /// for trace viewers.
     ///
     /// # Errors
     ///
@@ -227,7 +228,8 @@ fn models() -> String {
     names.join(", ")
 }
 
-/// Returns the model of a name, in which spaces, hyphens and case do not count: `rtx4090` and `RTX 4090` are the same.
+/// Returns the model of a name, in which spaces, hyphens and case do not count: `rtx4090` and
+/// `RTX 4090` are the same.
 fn model(value: &str) -> Option<DeviceModel> {
     DeviceModel::all().find(|model| normalize(model.hardware()) == normalize(value))
 }

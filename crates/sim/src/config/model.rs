@@ -4,7 +4,8 @@ use curium_sys::{CUdevice_attribute, CUdevice_attribute as A};
 
 use crate::config::DeviceModel;
 
-/// The attributes of an H100 (80 GB, HBM3, driver 580), from attribute 1 on in the order of their numbers.
+/// The attributes of an H100 (80 GB, HBM3, driver 580), from attribute 1 on in the order of their
+/// numbers.
 #[rustfmt::skip]
 const H100: [i32; 147] = [
     1024, 1024, 1024, 64, 2_147_483_647, 65_535, 65_535,
@@ -59,8 +60,8 @@ macro_rules! hardware {
 
 /// All models, the smallest compute capability first.
 ///
-/// Attributes that are not published are those of the H100. The persisting part of the L2 cache of a Jetson, a GB10 and the models of
-/// compute capability 12.0 has the same share as there.
+/// Attributes that are not published are those of the H100. The persisting part of the L2 cache of
+/// a Jetson, a GB10 and the models of compute capability 12.0 has the same share as there.
 #[rustfmt::skip]
 const ALL: [Hardware; 15] = [
     // A T4 (16 GB, GDDR6).
@@ -436,8 +437,9 @@ mod tests {
         );
     }
 
-    /// The limits of each compute capability in the CUDA C++ programming guide, table "Technical Specifications per Compute Capability":
-    /// threads and blocks of a multiprocessor, and KiB of shared memory of a multiprocessor.
+    /// The limits of each compute capability in the CUDA C++ programming guide, table "Technical
+    /// Specifications per Compute Capability": threads and blocks of a multiprocessor, and KiB of
+    /// shared memory of a multiprocessor.
     #[test]
     fn models_have_their_compute_capability_limits() {
         for model in DeviceModel::all() {

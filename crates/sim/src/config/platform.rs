@@ -12,8 +12,8 @@ use curium_sys::CUdevice_attribute as Attribute;
 /// | file descriptors of memory | yes | no | no |
 /// | time limit for kernels | no | yes | yes |
 ///
-/// The time limit is an attribute: the simulator stops no kernel, since kernels take much longer here. A
-/// [`Fault`](crate::Fault) can return `CUDA_ERROR_LAUNCH_TIMEOUT`.
+/// The time limit is an attribute: the simulator stops no kernel, since kernels take much longer
+/// here. A [`Fault`](crate::Fault) can return `CUDA_ERROR_LAUNCH_TIMEOUT`.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Platform {

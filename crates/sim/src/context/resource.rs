@@ -1,7 +1,7 @@
 //! The resources of a device that are divided between green contexts.
 //!
-//! A description belongs to the caller and is self-contained: besides the public fields, the device and the membership in a set are stored
-//! in the bytes reserved for the driver.
+//! A description belongs to the caller and is self-contained: besides the public fields, the device
+//! and the membership in a set are stored in the bytes reserved for the driver.
 
 use curium_sys::{CUdevResourceDesc_st, CUdevWorkqueueConfigResource};
 

@@ -49,7 +49,8 @@ impl Attributes {
     pub(crate) fn set(&mut self, attribute: CUstreamAttrID, value: &CUstreamAttrValue) -> Result {
         match attribute {
             CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW => {
-                // SAFETY: the caller set this field for this attribute, and any bytes are a value of it.
+                // SAFETY: the caller set this field for this attribute, and any bytes are a value
+                // of it.
                 let window = unsafe { value.accessPolicyWindow };
                 check_window(&window)?;
                 let base = window.base_ptr.addr() as u64;

@@ -49,7 +49,8 @@ impl CallCounts {
             .collect()
     }
 
-    /// Returns the functions that were called and are not implemented, each with its number of calls.
+    /// Returns the functions that were called and are not implemented, each with its number of
+    /// calls.
     pub(crate) fn unsupported(&self) -> Vec<(Function, u64)> {
         Function::all()
             .map(|function| (function, &self.functions[function.index()].unsupported))

@@ -1,8 +1,8 @@
 //! The driver's part in captures.
 //!
-//! A capture begins in one stream, its origin. Other streams join it when they wait for events that were recorded in it. For each of its
-//! streams it records the dependencies of the next node. A call that breaks the rules invalidates the captures that it touches: they end
-//! without a graph.
+//! A capture begins in one stream, its origin. Other streams join it when they wait for events that
+//! were recorded in it. For each of its streams it records the dependencies of the next node. A
+//! call that breaks the rules invalidates the captures that it touches: they end without a graph.
 
 pub(crate) mod conflict;
 pub(crate) mod dependencies;

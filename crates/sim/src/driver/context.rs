@@ -13,7 +13,8 @@ use crate::result::Result;
 /// `CU_CTX_MAP_HOST`, which every context reports except those of `cuCtxCreate`.
 pub(crate) const MAP_HOST: u32 = 8;
 
-/// The maximum stack size of a thread, and the maximum local memory of a kernel; hardware refuses larger values.
+/// The maximum stack size of a thread, and the maximum local memory of a kernel; hardware refuses
+/// larger values.
 pub(crate) const MAX_STACK: usize = (512 << 10) - 1;
 
 impl Driver {

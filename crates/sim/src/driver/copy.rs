@@ -35,7 +35,8 @@ impl Operands<'_> {
         purpose.map_or(ActivityMemory::Pageable, Purpose::activity_memory)
     }
 
-    /// Returns `true` if only the device can access an operand of a copy, and no attribute makes its copies synchronous.
+    /// Returns `true` if only the device can access an operand of a copy, and no attribute makes
+    /// its copies synchronous.
     pub(crate) fn is_on_device(&self, operand: &CopyOperand) -> bool {
         match operand {
             CopyOperand::Device(address) => self.memory.is_on_device(*address),
@@ -48,8 +49,9 @@ impl Operands<'_> {
         matches!(operand, CopyOperand::Device(address) if self.memory.is_synchronous(*address))
     }
 
-    /// Returns `true` if a copy accesses a unified address as host memory. As on hardware, it accesses memory of host pools in this way, for
-    /// which no device needs rights. Fails if the allocation ends before the operand.
+    /// Returns `true` if a copy accesses a unified address as host memory. As on hardware, it
+    /// accesses memory of host pools in this way, for which no device needs rights. Fails if the
+    /// allocation ends before the operand.
     pub(crate) fn is_unified_host(&self, address: CUdeviceptr, size: usize) -> Result<bool> {
         match self.memory.find(address) {
             None => Ok(!self.memory.is_device_address(address)),
@@ -85,8 +87,8 @@ impl Driver {
         )
     }
 
-    /// Returns an operand of a copy in an allocation of sufficient size. As on hardware, contiguous mappings count as one only while a
-    /// context is current.
+    /// Returns an operand of a copy in an allocation of sufficient size. As on hardware, contiguous
+    /// mappings count as one only while a context is current.
     pub(crate) fn device_operand(&self, address: CUdeviceptr, size: usize) -> Result<CopyOperand> {
         let is_allocated = size == 0 || self.memory().contains(address, size as u64);
         let may_be_several = size == 0 || self.current().is_ok();

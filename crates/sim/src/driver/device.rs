@@ -24,7 +24,8 @@ impl Devices<'_> {
             .ok_or(CUresult::CUDA_ERROR_INVALID_DEVICE)
     }
 
-    /// Returns an attribute of a device: that of its model, unless the settings or the system decide it.
+    /// Returns an attribute of a device: that of its model, unless the settings or the system
+    /// decide it.
     pub(crate) fn attribute(&self, index: usize, attribute: CUdevice_attribute) -> Option<i32> {
         use CUdevice_attribute as Attribute;
         let config = self.config;

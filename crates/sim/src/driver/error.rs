@@ -10,7 +10,8 @@ use crate::error_code::{CODES, Entry, NEW_CODES, NEW_CODES_SINCE};
 use crate::result::Result;
 
 impl Driver {
-    /// Writes one text of the entry for `code`; an unknown code is an invalid value and gives a null pointer.
+    /// Writes one text of the entry for `code`; an unknown code is an invalid value and gives a
+    /// null pointer.
     pub(crate) fn write_text(
         &self,
         code: CUresult,

@@ -14,8 +14,8 @@ use crate::object::function::ResolvedKernel;
 use crate::object::kernel::Kernel;
 use crate::result::Result;
 
-/// The maximum reported number of registers per thread. PTX declares far more registers than hardware allocates. With this maximum, the
-/// registers allow every block size of the device.
+/// The maximum reported number of registers per thread. PTX declares far more registers than
+/// hardware allocates. With this maximum, the registers allow every block size of the device.
 const MAX_REGISTERS: u32 = 64;
 
 const MIN_REGISTERS: u32 = 16;
@@ -40,12 +40,14 @@ impl Devices<'_> {
 }
 
 impl State {
-    /// Returns the kernel of a handle, with the settings for the first device if it is a library's kernel. For queries of the code.
+    /// Returns the kernel of a handle, with the settings for the first device if it is a library's
+    /// kernel. For queries of the code.
     pub(crate) fn resolve_kernel(&self, raw: Pointer<CUfunc_st>) -> Result<ResolvedKernel> {
         self.resolve_kernel_on(raw, 0)
     }
 
-    /// Returns the kernel of a handle of a function or of a library's kernel, whose settings are those for the device of a context.
+    /// Returns the kernel of a handle of a function or of a library's kernel, whose settings are
+    /// those for the device of a context.
     pub(crate) fn resolve_kernel_in(
         &self,
         raw: Pointer<CUfunc_st>,

@@ -1,7 +1,8 @@
 //! The driver's part in graphs.
 //!
-//! A graph holds nodes. Each node has its [`Content`] and its dependencies. Instantiation copies all of that into a [`plan`], which can be
-//! launched any number of times and no longer depends on the graph.
+//! A graph holds nodes. Each node has its [`Content`] and its dependencies. Instantiation copies
+//! all of that into a [`plan`], which can be launched any number of times and no longer depends on
+//! the graph.
 
 pub(crate) mod add;
 pub(crate) mod attribute;

@@ -1,7 +1,7 @@
 //! Green contexts: parts of a device within its primary context.
 //!
-//! A green context has its own streams. Memory, events, code and settings are those of the primary context, which it retains:
-//! [`State::owning_context`].
+//! A green context has its own streams. Memory, events, code and settings are those of the primary
+//! context, which it retains: [`State::owning_context`].
 
 use curium_sys::{CUgreenCtx_st, CUresult};
 
@@ -23,7 +23,8 @@ impl State {
         }
     }
 
-    /// Returns the context that owns objects created in `context`: the primary one if it is green, else itself.
+    /// Returns the context that owns objects created in `context`: the primary one if it is green,
+    /// else itself.
     pub(crate) fn owning_context(&self, context: Id<Context>) -> Id<Context> {
         match self.contexts.get(context) {
             Some(green) if green.green.is_some() => self
@@ -35,7 +36,8 @@ impl State {
         }
     }
 
-    /// Returns `true` if work of `context` is work of `outer`: the two are the same, or `context` is a green context of `outer`.
+    /// Returns `true` if work of `context` is work of `outer`: the two are the same, or `context`
+    /// is a green context of `outer`.
     pub(crate) fn is_within(&self, context: Id<Context>, outer: Id<Context>) -> bool {
         context == outer || self.owning_context(context) == outer
     }

@@ -26,8 +26,8 @@ const INDEPENDENT: &[Function] = &[
     Function::cuUserObjectRetain,
 ];
 
-/// Functions that check their arguments first, as far as the arguments are invalid without any object: null handles and pointers, and
-/// unknown flags.
+/// Functions that check their arguments first, as far as the arguments are invalid without any
+/// object: null handles and pointers, and unknown flags.
 const AFTER_ARGUMENTS: &[Function] = &[
     Function::cuArray3DGetDescriptor_v2,
     Function::cuArrayGetDescriptor_v2,
@@ -108,7 +108,8 @@ impl Driver {
         }
     }
 
-    /// Returns the result of a call: before the initialization, an error of the arguments, or that the driver is not initialized.
+    /// Returns the result of a call: before the initialization, an error of the arguments, or that
+    /// the driver is not initialized.
     pub(crate) fn result(&self, function: Function, result: Result) -> Result {
         const INVALID: [CUresult; 2] = [
             CUresult::CUDA_ERROR_INVALID_HANDLE,

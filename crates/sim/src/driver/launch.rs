@@ -85,7 +85,8 @@ impl Devices<'_> {
         }
     }
 
-    /// Checks that the device supports the requested cluster size, and that the grid is divisible by it.
+    /// Checks that the device supports the requested cluster size, and that the grid is divisible
+    /// by it.
     fn check_cluster(&self, resolved: &ResolvedKernel, shape: &Shape) -> Result {
         if shape.cluster == NO_CLUSTER {
             return Ok(());

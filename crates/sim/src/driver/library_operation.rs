@@ -20,7 +20,8 @@ pub(crate) struct StreamState {
 }
 
 impl Driver {
-    /// Returns `true` if the handle belongs to a stream of this driver. A default stream belongs to the driver whose context is current.
+    /// Returns `true` if the handle belongs to a stream of this driver. A default stream belongs to
+    /// the driver whose context is current.
     pub(crate) fn has_stream(&self, stream: Pointer<CUstream_st>) -> bool {
         let unknown = [
             Err(CUresult::CUDA_ERROR_INVALID_HANDLE),
@@ -121,8 +122,8 @@ impl LibraryOperation {
         Ok(())
     }
 
-    /// Checks that the runs of a large operand are allocated, before the host reserves as much memory. Returns the error of an access
-    /// otherwise.
+    /// Checks that the runs of a large operand are allocated, before the host reserves as much
+    /// memory. Returns the error of an access otherwise.
     fn check_allocated(&self, driver: &Driver, runs: &[Run], write: bool) -> Result {
         let missing = runs
             .iter()
@@ -138,8 +139,8 @@ impl LibraryOperation {
         Err(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS)
     }
 
-    /// Calls `access` with each run of an operand and its part of the operand's bytes. Reports a failed access and returns its error,
-    /// unless the checks are set to continue.
+    /// Calls `access` with each run of an operand and its part of the operand's bytes. Reports a
+    /// failed access and returns its error, unless the checks are set to continue.
     fn each(
         &self,
         driver: &Driver,

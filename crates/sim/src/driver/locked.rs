@@ -9,7 +9,8 @@ use crate::lock::MutexGuard;
 
 /// The locked state of a driver, and the driver that it belongs to.
 ///
-/// A function that changes the state and needs the driver is a method of this type, so it cannot lock the state again.
+/// A function that changes the state and needs the driver is a method of this type, so it cannot
+/// lock the state again.
 pub(crate) struct Locked<'a> {
     pub(super) driver: &'a Driver,
     state: MutexGuard<'a, State>,

@@ -1,6 +1,7 @@
 //! Managed memory: preferred locations and accessing devices.
 //!
-//! No memory migrates here, since all of it is host memory; advice and prefetches are recorded and reported.
+//! No memory migrates here, since all of it is host memory; advice and prefetches are recorded and
+//! reported.
 
 use curium_sys::{CUdeviceptr, CUmem_advise, CUmemLocationType, CUresult, CUstream_st};
 

@@ -11,7 +11,8 @@ use crate::host_function;
 use crate::object::notification::Listener;
 
 impl Driver {
-    /// Notifies every listener of a device that the process holds too much memory, and returns after all have been called.
+    /// Notifies every listener of a device that the process holds too much memory, and returns
+    /// after all have been called.
     pub(crate) fn notify_over_budget(&self, device: usize, bytes: u64) {
         let listening: Vec<_> = {
             let state = self.lock();
@@ -41,7 +42,8 @@ struct Call {
     pub(crate) id: Id<Listener>,
 }
 
-// SAFETY: the caller that registered the callback permits the driver to call it with its argument on another thread.
+// SAFETY: the caller that registered the callback permits the driver to call it with its argument
+// on another thread.
 unsafe impl Send for Call {}
 
 impl Call {
@@ -53,7 +55,8 @@ impl Call {
         };
         info.info.overBudget.bytesOverBudget = bytes;
         host_function::run(|| {
-            // SAFETY: the caller that registered the callback guaranteed that it can be called with its argument and a notification.
+            // SAFETY: the caller that registered the callback guaranteed that it can be called with
+            // its argument and a notification.
             unsafe { (self.callback)(&raw mut info, self.data, self.id.as_raw()) }
         });
     }

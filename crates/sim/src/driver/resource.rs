@@ -1,7 +1,7 @@
 //! The resources of a device that are divided between green contexts.
 //!
-//! A description belongs to the caller and is self-contained: besides the public fields, the device and the membership in a set are stored
-//! in the bytes reserved for the driver.
+//! A description belongs to the caller and is self-contained: besides the public fields, the device
+//! and the membership in a set are stored in the bytes reserved for the driver.
 
 use curium_sys::{
     CUdevResource, CUdevResourceType, CUdevSmResource, CUdevWorkqueueConfigResource,
@@ -128,7 +128,8 @@ impl Devices<'_> {
                     combined.multiprocessors += SmPartition::read(*resource)?.count;
                 }
                 CUdevResourceType::CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG => {
-                    // SAFETY: of a description of this type, this field is the one that is filled in.
+                    // SAFETY: of a description of this type, this field is the one that is filled
+                    // in.
                     combined.work_queues = unsafe { resource.__bindgen_anon_1.wqConfig };
                 }
                 _ => {}

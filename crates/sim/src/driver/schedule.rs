@@ -1,14 +1,16 @@
 //! The schedule: the dependencies of work, and the choice of what runs next.
 //!
-//! Work is queued as a graph of tickets. Work in a stream waits for the earlier work of the stream, and for what the rules of default
-//! streams and events add. The seed chooses among the work that is ready.
+//! Work is queued as a graph of tickets. Work in a stream waits for the earlier work of the stream,
+//! and for what the rules of default streams and events add. The seed chooses among the work that
+//! is ready.
 //!
-//! To make an order repeatable, queued work is held back until the host requests its result. A wait releases the work that it depends on,
-//! and a query releases one operation. Otherwise work starts only after a delay: with several workers [`PATIENCE`] after it was queued,
-//! with one worker when nothing was queued for [`IDLENESS`].
+//! To make an order repeatable, queued work is held back until the host requests its result. A wait
+//! releases the work that it depends on, and a query releases one operation. Otherwise work starts
+//! only after a delay: with several workers [`PATIENCE`] after it was queued, with one worker when
+//! nothing was queued for [`IDLENESS`].
 //!
-//! Waking a worker takes longer than a small kernel. A waiting thread therefore runs work itself if nothing else can run, which changes no
-//! order.
+//! Waking a worker takes longer than a small kernel. A waiting thread therefore runs work itself if
+//! nothing else can run, which changes no order.
 
 pub(crate) mod worker;
 
@@ -28,14 +30,15 @@ use crate::result::Result;
 /// The delay after which queued work starts without a request for its result.
 const PATIENCE: Duration = Duration::from_millis(10);
 
-/// The time without new work after which a single worker starts without a request. It is long, because the order is repeatable only if
-/// everything that belongs together was queued before.
+/// The time without new work after which a single worker starts without a request. It is long,
+/// because the order is repeatable only if everything that belongs together was queued before.
 const IDLENESS: Duration = Duration::from_millis(200);
 
 /// The length of the queue at which a single worker starts without a request.
 const DEPTH: usize = 4096;
 
-/// The time for which a single worker waits for a host function before it continues with other streams.
+/// The time for which a single worker waits for a host function before it continues with other
+/// streams.
 const HOST_FUNCTION_GRACE: Duration = Duration::from_millis(10);
 
 /// A condition that must hold before work continues.
@@ -122,7 +125,8 @@ pub(crate) struct Schedule {
     /// The host function that a single worker waits for.
     held: Option<(Ticket, Instant)>,
     single_worker: bool,
-    /// The number of running work items, and of host functions that are being or about to be called.
+    /// The number of running work items, and of host functions that are being or about to be
+    /// called.
     running: usize,
     called: usize,
     /// The number of workers that will check the schedule again without being woken.
@@ -195,7 +199,8 @@ impl Schedule {
         ticket
     }
 
-    /// Returns `true` if waiting for work has an effect: the work has not completed, or the order is recorded.
+    /// Returns `true` if waiting for work has an effect: the work has not completed, or the order
+    /// is recorded.
     pub(crate) fn needs_wait(&self, ticket: Ticket) -> bool {
         self.races.is_some() || self.is_pending(ticket)
     }
@@ -208,7 +213,8 @@ impl Schedule {
         tickets.iter().any(|ticket| self.is_pending(*ticket))
     }
 
-    /// Returns the pending work of a stream or context, and completed work that the host has not waited for.
+    /// Returns the pending work of a stream or context, and completed work that the host has not
+    /// waited for.
     pub(crate) fn unobserved(&self, belongs: impl Fn(&Target) -> bool) -> Vec<Ticket> {
         self.races.as_ref().map_or_else(
             || self.pending(&belongs),
@@ -335,7 +341,8 @@ impl Schedule {
         Next::Run(ticket, node.target, work)
     }
 
-    /// Returns the time for which the only worker still waits for the host function that it started.
+    /// Returns the time for which the only worker still waits for the host function that it
+    /// started.
     fn wait_for_host_function(&self, now: Instant) -> Option<Duration> {
         let (ticket, until) = self.held.filter(|_| self.single_worker)?;
         let remaining = until

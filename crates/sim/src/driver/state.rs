@@ -49,7 +49,8 @@ pub(crate) struct State {
     numbers: Numbers,
 }
 
-/// The numbers of contexts, streams and graphs: those that `cuCtxGetId`, `cuStreamGetId` and `cuGraphGetId` return never repeat.
+/// The numbers of contexts, streams and graphs: those that `cuCtxGetId`, `cuStreamGetId` and
+/// `cuGraphGetId` return never repeat.
 #[derive(Clone, Default)]
 pub(crate) struct Numbers {
     last: Arc<AtomicU64>,

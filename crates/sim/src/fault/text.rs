@@ -32,9 +32,11 @@ impl FromStr for Fault {
 
     /// Parses `FUNCTION[@CALLS][%PERCENT[:SEED]]=EFFECT`.
     ///
-    /// `CALLS` is a number `3`, or `3+` for that call and all later ones. Without it, the fault applies to every call. `PERCENT` is the
-    /// probability with which each of them fails. `EFFECT` is the name of a code with or without `CUDA_ERROR_`, its number, a delay such as
-    /// `20ms` (or `us`, `s`), `lost` for the loss of all devices, or `null` for a call that creates nothing and returns success.
+    /// `CALLS` is a number `3`, or `3+` for that call and all later ones. Without it, the fault
+    /// applies to every call. `PERCENT` is the probability with which each of them fails. `EFFECT`
+    /// is the name of a code with or without `CUDA_ERROR_`, its number, a delay such as `20ms` (or
+    /// `us`, `s`), `lost` for the loss of all devices, or `null` for a call that creates nothing
+    /// and returns success.
     fn from_str(text: &str) -> Result<Self, FaultSyntaxError> {
         let error = |reason| FaultSyntaxError {
             text: text.to_owned(),

@@ -28,7 +28,8 @@ pub(crate) struct Settings {
 
 /// A cache of the images used last.
 ///
-/// Compiled code is immutable and belongs to no driver: a test binary starts one simulator per test, and each loads the same text.
+/// Compiled code is immutable and belongs to no driver: a test binary starts one simulator per
+/// test, and each loads the same text.
 pub(crate) struct ImageCache {
     /// The least recently used image first.
     images: Mutex<Vec<Arc<Image>>>,

@@ -19,7 +19,8 @@ pub(crate) unsafe fn bytes_at<'a>(image: *const u8) -> Option<&'a [u8]> {
     // SAFETY: the caller guarantees the image, and the magic number holds no NUL.
     let is_record = unsafe { begins_with(image, &fat_binary::RECORD_MAGIC) };
     let binary = if is_record {
-        // SAFETY: the pointer is the third member of a record: after the magic number and a version.
+        // SAFETY: the pointer is the third member of a record: after the magic number and a
+        // version.
         unsafe { image.wrapping_add(8).cast::<*const u8>().read_unaligned() }
     } else {
         image
@@ -27,18 +28,21 @@ pub(crate) unsafe fn bytes_at<'a>(image: *const u8) -> Option<&'a [u8]> {
     if binary.is_null() {
         return None;
     }
-    // SAFETY: the caller guarantees the image or the binary of the record, and the magic number holds no NUL.
+    // SAFETY: the caller guarantees the image or the binary of the record, and the magic number
+    // holds no NUL.
     if !unsafe { begins_with(binary, &fat_binary::MAGIC) } {
         return None;
     }
     // SAFETY: a fat binary has a whole header.
     let header = unsafe { binary.cast::<[u8; fat_binary::HEADER_SIZE]>().read() };
     let size = fat_binary::size(&header).filter(|size| *size <= isize::MAX as usize)?;
-    // SAFETY: the caller guarantees that the binary is complete, and its header contains its length.
+    // SAFETY: the caller guarantees that the binary is complete, and its header contains its
+    // length.
     Some(unsafe { std::slice::from_raw_parts(binary, size) })
 }
 
-/// Returns the best PTX for a device of this compute capability: the PTX of the highest target that runs on it.
+/// Returns the best PTX for a device of this compute capability: the PTX of the highest target that
+/// runs on it.
 pub(crate) fn ptx_for(binary: &[u8], device: u32) -> Result<String, Refusal> {
     let entries: Result<Vec<Entry<'_>>, _> =
         fat_binary::entries(binary).and_then(Iterator::collect);

@@ -8,7 +8,8 @@ use curium_sys::{CUjit_option, CUresult};
 use crate::argument::Pointer;
 use crate::result::Result;
 
-/// The options that a caller passed, read when it passed them: the caller may reuse the array of names for anything else.
+/// The options that a caller passed, read when it passed them: the caller may reuse the array of
+/// names for anything else.
 #[derive(Clone)]
 pub(crate) struct JitOptions {
     names: Vec<CUjit_option>,
@@ -101,7 +102,8 @@ impl JitOptions {
         };
         // SAFETY: the index is below the number of options.
         let size = unsafe { self.outputs.as_ptr().add(size) };
-        // SAFETY: the caller keeps the array of values, in which sizes are replaced, as long as the options are used.
+        // SAFETY: the caller keeps the array of values, in which sizes are replaced, as long as the
+        // options are used.
         unsafe { size.write(std::ptr::without_provenance_mut(written)) };
     }
 

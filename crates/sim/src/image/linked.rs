@@ -48,7 +48,8 @@ pub(crate) unsafe fn text_in<'a>(image: *const u8) -> Option<&'a CStr> {
         return None;
     }
     let text = image.wrapping_add(HEADER_SIZE).cast::<c_char>();
-    // SAFETY: only this module creates images with this identity, and NUL-terminated text follows their header.
+    // SAFETY: only this module creates images with this identity, and NUL-terminated text follows
+    // their header.
     Some(unsafe { CStr::from_ptr(text) })
 }
 

@@ -10,11 +10,14 @@ use crate::link::symbols::Symbols;
 /// The directives of a header.
 const HEADER: [&str; 3] = [".version", ".target", ".address_size"];
 
-/// Merges texts in their order, for the newest version and the highest target of them. A symbol that one text declares and another defines
-/// becomes a forward declaration if it is a function, and the definition itself if it is a variable. A function that is declared with a
-/// result and defined without one gets the result. As on hardware, callers then read an uninitialized register.
+/// Merges texts in their order, for the newest version and the highest target of them. A symbol
+/// that one text declares and another defines becomes a forward declaration if it is a function,
+/// and the definition itself if it is a variable. A function that is declared with a result and
+/// defined without one gets the result. As on hardware, callers then read an uninitialized
+/// register.
 ///
-/// Symbols that are local to one text are renamed if the name is used elsewhere. `symbols` are those of the texts.
+/// Symbols that are local to one text are renamed if the name is used elsewhere. `symbols` are
+/// those of the texts.
 pub(crate) fn merge(texts: &[String], symbols: &Symbols) -> String {
     let texts = rename_local_symbols(texts);
     let modules: Vec<Vec<Statement<'_>>> = texts
@@ -111,7 +114,8 @@ fn rename_local_symbols(texts: &[String]) -> Vec<Cow<'_, str>> {
     renamed
 }
 
-/// Returns the text with renamed symbols. Inner names that shadow them are renamed too, which has no effect.
+/// Returns the text with renamed symbols. Inner names that shadow them are renamed too, which has
+/// no effect.
 fn rename(text: &str, names: &HashMap<&str, String>) -> String {
     let mut renamed = String::with_capacity(text.len());
     let mut copied = 0;

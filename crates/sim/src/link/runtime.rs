@@ -1,16 +1,17 @@
 //! The device runtime library `libcudadevrt` as PTX: its functions for grid synchronization.
 //!
-//! NVIDIA's library contains machine code. A link with it uses these functions instead. Its other functions stay unresolved, and the
-//! completion of the link reports them by name.
+//! NVIDIA's library contains machine code. A link with it uses these functions instead. Its other
+//! functions stay unresolved, and the completion of the link reports them by name.
 
 /// The magic number of archives.
 const ARCHIVE: &[u8] = b"!<arch>\n";
 
-/// The identification of the library: the name of its only member. The names of functions are compressed with their code.
+/// The identification of the library: the name of its only member. The names of functions are
+/// compressed with their code.
 const MARK: &[u8] = b"cuda_device_runtime";
 
-/// A grid handle is the address of its workspace: the size, followed by the counter of arrivals. The first block raises the count to the
-/// highest bit, which flips when all blocks have arrived.
+/// A grid handle is the address of its workspace: the size, followed by the counter of arrivals.
+/// The first block raises the count to the highest bit, which flips when all blocks have arrived.
 pub(crate) const PTX: &str = "
 .version 6.0
 .target sm_70

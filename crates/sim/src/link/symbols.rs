@@ -34,7 +34,8 @@ struct Definition {
 }
 
 impl Symbols {
-    /// Adds the definitions of an input. Fails with the linker's message, and changes nothing, if they contradict those of other inputs.
+    /// Adds the definitions of an input. Fails with the linker's message, and changes nothing, if
+    /// they contradict those of other inputs.
     pub(crate) fn add(&mut self, module: &Module, index: usize, file: &str) -> Result<(), String> {
         let added: Vec<(&str, Definition)> = definitions(module)
             .map(|(name, linkage, size)| {
@@ -154,8 +155,8 @@ impl Definition {
         }
     }
 
-    /// Returns `true` if this definition counts instead of an earlier one: a visible one before a weak one, any other before a common
-    /// one, and the largest common one.
+    /// Returns `true` if this definition counts instead of an earlier one: a visible one before a
+    /// weak one, any other before a common one, and the largest common one.
     fn replaces(&self, first: &Self) -> bool {
         match (self.linkage, first.linkage) {
             (Linkage::Common, Linkage::Common) => self.size > first.size,

@@ -3,7 +3,8 @@
 #[cfg(debug_assertions)]
 use std::cell::Cell;
 
-/// The rank of a lock. A thread takes locks in rising order: with a lock held, it takes only locks of ranks that are listed below it.
+/// The rank of a lock. A thread takes locks in rising order: with a lock held, it takes only locks
+/// of ranks that are listed below it.
 ///
 /// Two locks of one rank are never held by a thread at the same time.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -61,7 +62,8 @@ pub(super) struct LockRank {
     rank: Rank,
 }
 
-/// The record that the calling thread holds a lock. It is part of the guard, and stays on the thread of the guard.
+/// The record that the calling thread holds a lock. It is part of the guard, and stays on the
+/// thread of the guard.
 #[derive(Debug)]
 pub(super) struct Held {
     #[cfg(debug_assertions)]
@@ -70,7 +72,8 @@ pub(super) struct Held {
 
 #[cfg(debug_assertions)]
 thread_local! {
-    /// The ranks of the locks that the thread holds, in no order. Without a destructor, since threads also take locks while they end.
+    /// The ranks of the locks that the thread holds, in no order. Without a destructor, since
+    /// threads also take locks while they end.
     static HELD: Cell<[Option<Rank>; MAX_HELD]> = const { Cell::new([None; MAX_HELD]) };
 }
 

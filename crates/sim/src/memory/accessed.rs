@@ -7,7 +7,8 @@ use crate::race::{self, Marked, Marks, Party};
 use curium_ptx::exec::AccessKind;
 
 impl Memory {
-    /// Returns the allocation that contains an address, and its recorded accesses if races are checked.
+    /// Returns the allocation that contains an address, and its recorded accesses if races are
+    /// checked.
     pub(crate) fn marks(&self, address: u64) -> Option<Marked> {
         let records = self.read();
         let allocation = records.find(address)?;

@@ -91,7 +91,8 @@ impl Memory {
         Ok(policies.unwrap_or_else(|| vec![Advice::default()]))
     }
 
-    /// Makes the contents of a range undefined, by filling it with [`POISON`](crate::host_pointer::POISON).
+    /// Makes the contents of a range undefined, by filling it with
+    /// [`POISON`](crate::host_pointer::POISON).
     pub(crate) fn discard(&self, address: u64, size: u64) -> Result {
         let fill = crate::memory::Fill {
             value: POISON.into(),

@@ -26,9 +26,11 @@ pub(crate) struct Allocation {
     pub(crate) id: u64,
     /// `true` after the allocation was freed, while work that was queued earlier may still use it.
     pub(crate) is_retired: bool,
-    /// `true` if copies from and to the allocation are synchronous: `CU_POINTER_ATTRIBUTE_SYNC_MEMOPS`.
+    /// `true` if copies from and to the allocation are synchronous:
+    /// `CU_POINTER_ATTRIBUTE_SYNC_MEMOPS`.
     pub(crate) is_synchronous: bool,
-    /// The record of its written bytes, if uninitialized reads are checked and every write is observed.
+    /// The record of its written bytes, if uninitialized reads are checked and every write is
+    /// observed.
     pub(crate) written: Option<Arc<Written>>,
     pub(crate) origin: Origin,
     /// The handle of the stream of a stream-ordered allocation.

@@ -1,4 +1,5 @@
-//! Physical memory: a memory file for each allocation, which can be mapped at several addresses and in several processes.
+//! Physical memory: a memory file for each allocation, which can be mapped at several addresses and
+//! in several processes.
 
 use std::fs::File;
 use std::io;
@@ -12,7 +13,8 @@ use crate::memory::{SharedAllocation, pattern};
 /// The bytes of a physical allocation.
 pub(crate) struct Backing {
     mapping: Mapping,
-    /// Kept only for memory that may be shared or shown to the host, because file descriptors are scarce.
+    /// Kept only for memory that may be shared or shown to the host, because file descriptors are
+    /// scarce.
     file: Option<OwnedFd>,
 }
 
@@ -57,12 +59,14 @@ impl Backing {
         })
     }
 
-    /// Imports the memory of a descriptor, or returns `None` if the descriptor is no such file. The caller keeps the descriptor.
+    /// Imports the memory of a descriptor, or returns `None` if the descriptor is no such file. The
+    /// caller keeps the descriptor.
     pub(crate) fn import(descriptor: i32) -> Option<(Self, Label)> {
         if descriptor < 0 {
             return None;
         }
-        // SAFETY: the caller of the C function guarantees that the descriptor is open during the call.
+        // SAFETY: the caller of the C function guarantees that the descriptor is open during the
+        // call.
         let borrowed = unsafe { BorrowedFd::borrow_raw(descriptor) };
         let file = File::from(borrowed.try_clone_to_owned().ok()?);
         let size = file.metadata().ok()?.len().checked_sub(LABEL_BYTES)?;
@@ -132,7 +136,8 @@ impl Label {
 pub(crate) struct Reservation(Mapping);
 
 impl Reservation {
-    /// Reserves `size` addresses at a multiple of `alignment`, a power of two. A nonzero `hint` is preferred.
+    /// Reserves `size` addresses at a multiple of `alignment`, a power of two. A nonzero `hint` is
+    /// preferred.
     pub(crate) fn new(size: u64, alignment: u64, hint: u64) -> io::Result<Self> {
         if hint != 0 && hint.is_multiple_of(alignment) {
             let mapping = Mapping::reserve(size, hint)?;

@@ -6,7 +6,8 @@ use std::collections::VecDeque;
 use crate::host_pointer::HostPtr;
 use crate::lock::{Mutex, Rank};
 
-/// Host memory. Freed memory is quarantined for a while, so that a use after free affects no other allocation.
+/// Host memory. Freed memory is quarantined for a while, so that a use after free affects no other
+/// allocation.
 pub(crate) struct Heap {
     /// Returns the alignment of an allocation of a size.
     alignment: fn(u64) -> u64,
@@ -34,7 +35,8 @@ impl Heap {
         }
     }
 
-    /// Creates a heap of device memory. The parameter applies only to implementations that reserve addresses in advance.
+    /// Creates a heap of device memory. The parameter applies only to implementations that reserve
+    /// addresses in advance.
     #[cfg(not(all(target_os = "linux", not(miri))))]
     pub(crate) fn new(_addresses: u64) -> Result<Self, crate::error::Error> {
         Ok(Self {
@@ -74,7 +76,8 @@ impl Heap {
         Layout::from_size_align(usize::try_from(size.max(1)).ok()?, alignment).ok()
     }
 
-    /// Returns `true` if only device memory can have this address. Always `false` here: host memory may have any address.
+    /// Returns `true` if only device memory can have this address. Always `false` here: host memory
+    /// may have any address.
     #[cfg_attr(
         all(target_os = "linux", not(miri)),
         expect(dead_code, reason = "device memory is not from the heap here")
@@ -89,7 +92,8 @@ impl Heap {
         None
     }
 
-    /// Returns `true` if an allocation must move before other processes can open it. The heap is never shared.
+    /// Returns `true` if an allocation must move before other processes can open it. The heap is
+    /// never shared.
     #[cfg(not(all(target_os = "linux", not(miri))))]
     pub(crate) fn is_private(&self, _address: u64, _size: u64) -> bool {
         false
@@ -114,7 +118,8 @@ impl Quarantine {
             return;
         };
         self.bytes -= layout.size();
-        // SAFETY: the block was allocated with this layout, and the driver does not use it after its release.
+        // SAFETY: the block was allocated with this layout, and the driver does not use it after
+        // its release.
         unsafe { alloc::dealloc(host.0, layout) };
     }
 }

@@ -1,5 +1,5 @@
-//! Physical memory from the heap of the process, for systems without memory files. It can be mapped at several addresses, but not for the
-//! host or for other processes.
+//! Physical memory from the heap of the process, for systems without memory files. It can be mapped
+//! at several addresses, but not for the host or for other processes.
 
 use std::alloc::{self, Layout};
 use std::convert::Infallible;
@@ -38,7 +38,8 @@ const FIRST_ADDRESS: u64 = 1 << 52;
 const MAX_RESERVATION: u64 = 1 << 47;
 
 impl Backing {
-    /// Creates memory that is filled with [`POISON`](crate::host_pointer::POISON). It cannot be shared.
+    /// Creates memory that is filled with [`POISON`](crate::host_pointer::POISON). It cannot be
+    /// shared.
     pub(crate) fn new(label: Label, is_shared: bool) -> io::Result<Self> {
         if is_shared || label.size == 0 {
             return Err(io::ErrorKind::Unsupported.into());

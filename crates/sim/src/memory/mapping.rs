@@ -41,7 +41,8 @@ impl Mapping {
         Self::from_file_range(file, 0, size)
     }
 
-    /// Maps `size` bytes of a file from `offset` on, a multiple of the page size, for reads and writes.
+    /// Maps `size` bytes of a file from `offset` on, a multiple of the page size, for reads and
+    /// writes.
     pub(crate) fn from_file_range(file: &OwnedFd, offset: u64, size: u64) -> io::Result<Self> {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         Self::new(
@@ -83,7 +84,8 @@ impl Mapping {
             .is_some_and(|offset| offset < self.size())
     }
 
-    /// Unmaps everything but the `size` bytes from `address` on. Both are multiples of the page size.
+    /// Unmaps everything but the `size` bytes from `address` on. Both are multiples of the page
+    /// size.
     pub(crate) fn cut(mut self, address: u64, size: u64) -> Self {
         let before = address - self.address();
         let after = self.address() + self.size() - (address + size);
@@ -202,8 +204,8 @@ impl Mapping {
         let (file, offset) = descriptor_and_offset(source);
         #[cfg(test)]
         tests::refuse_unaligned(address - self.address(), offset)?;
-        // SAFETY: the pages are within this mapping. The contract of the driver's functions that replace them forbids programs to use their
-        // contents any more.
+        // SAFETY: the pages are within this mapping. The contract of the driver's functions that
+        // replace them forbids programs to use their contents any more.
         let mapped = unsafe {
             libc::mmap(
                 start.cast(),
@@ -267,7 +269,8 @@ pub(crate) fn file_in_memory(size: u64) -> io::Result<OwnedFd> {
 
 fn unmap(start: HostPtr, size: usize) {
     if size != 0 {
-        // SAFETY: the pages are part of a mapping of this driver, and nothing in the driver uses them any more.
+        // SAFETY: the pages are part of a mapping of this driver, and nothing in the driver uses
+        // them any more.
         unsafe { libc::munmap(start.0.cast(), size) };
     }
 }
@@ -291,8 +294,9 @@ pub(crate) mod tests {
         result
     }
 
-    /// Returns the error of `mmap` on a system with this page size if a position or an offset is within a page. The position counts from the
-    /// start of a mapping, which the system aligns to its own pages only.
+    /// Returns the error of `mmap` on a system with this page size if a position or an offset is
+    /// within a page. The position counts from the start of a mapping, which the system aligns to
+    /// its own pages only.
     pub(super) fn refuse_unaligned(position: u64, offset: u64) -> io::Result<()> {
         let is_aligned = [position, offset]
             .iter()

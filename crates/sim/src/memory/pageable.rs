@@ -23,7 +23,8 @@ pub(super) fn segment(address: u64) -> Option<Segment> {
     })
 }
 
-/// Returns the address range of a line of the list, and `true` if the range is writable. Returns `None` if it is not readable.
+/// Returns the address range of a line of the list, and `true` if the range is writable. Returns
+/// `None` if it is not readable.
 fn parse(line: &str) -> Option<(Range<u64>, bool)> {
     let (range, permissions) = line.split_once(' ')?;
     let (start, end) = range.split_once('-')?;

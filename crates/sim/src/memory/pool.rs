@@ -22,7 +22,8 @@ pub(crate) struct Pool {
     pub(crate) access: Vec<(Location, u32)>,
     /// The origin of a pool that was imported from another process.
     pub(crate) foreign: Option<Foreign>,
-    /// `true` if the pool was destroyed while memory was allocated from it. It lives until that memory is freed.
+    /// `true` if the pool was destroyed while memory was allocated from it. It lives until that
+    /// memory is freed.
     pub(crate) is_retired: bool,
     /// The maximum size in bytes; 0 for no limit.
     pub(crate) max_size: u64,
@@ -140,7 +141,8 @@ impl Pool {
         self.access.push((location, flags));
     }
 
-    /// Accounts for an allocation, if the limits of the pool and the free bytes of the device, `available`, allow it.
+    /// Accounts for an allocation, if the limits of the pool and the free bytes of the device,
+    /// `available`, allow it.
     pub(crate) fn charge(&mut self, size: u64, available: u64) -> Result {
         let used = self
             .used
@@ -211,7 +213,8 @@ impl Pools<'_> {
             .inspect_err(|_| self.memory.write().discharge(&owner, &purpose, size))
     }
 
-    /// Returns `true` if a graph can allocate memory from a pool: it can neither be exported to other processes nor be the host's.
+    /// Returns `true` if a graph can allocate memory from a pool: it can neither be exported to
+    /// other processes nor be the host's.
     pub(crate) fn allows_graph_memory(&self, pool: Id<Pool>) -> bool {
         self.memory.read().pools.get(pool).is_some_and(|pool| {
             let is_on_host = matches!(pool.location, Some(Location::Host | Location::HostNuma(_)));
@@ -237,7 +240,8 @@ impl Pools<'_> {
             .is_some_and(|pool| pool.used.saturating_add(size) > pool.reserved)
     }
 
-    /// Returns `true` if a device has these access rights to the pool that allocated the memory at an address, if a pool did.
+    /// Returns `true` if a device has these access rights to the pool that allocated the memory at
+    /// an address, if a pool did.
     pub(crate) fn pool_allows_at(&self, address: u64, device: usize, rights: u32) -> bool {
         let records = self.memory.read();
         records.find(address).is_none_or(|allocation| {
@@ -306,7 +310,8 @@ impl Pools<'_> {
 }
 
 impl Records {
-    /// Destroys a pool, or retires it until its allocations are freed. Devices fall back to their default pool.
+    /// Destroys a pool, or retires it until its allocations are freed. Devices fall back to their
+    /// default pool.
     pub(crate) fn retire_pool(&mut self, id: Id<Pool>) {
         for (current, default) in self.current_pools.iter_mut().zip(&self.default_pools) {
             if *current == id {

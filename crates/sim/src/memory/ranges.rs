@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-/// Allocates ranges in ascending order and cyclically, so a freed range is reused as late as possible.
+/// Allocates ranges in ascending order and cyclically, so a freed range is reused as late as
+/// possible.
 #[derive(Debug)]
 pub(crate) struct Ranges {
     /// The start and the end of each free range. No two ranges touch.
@@ -20,7 +21,8 @@ impl Ranges {
         }
     }
 
-    /// Returns the start of the first free range from `cursor` on with `size` after a multiple of `alignment`.
+    /// Returns the start of the first free range from `cursor` on with `size` after a multiple of
+    /// `alignment`.
     fn first_fit(&self, cursor: u64, size: u64, alignment: u64) -> Option<u64> {
         self.free
             .range(cursor..)
@@ -61,7 +63,8 @@ impl Ranges {
         self.free.insert(start, start + size);
     }
 
-    /// Splits the free range that contains the cursor, so that its second part can be found by its start.
+    /// Splits the free range that contains the cursor, so that its second part can be found by its
+    /// start.
     fn split_at_cursor(&mut self) {
         let cursor = self.cursor;
         if let Some((_, end)) = self.free.range_mut(..cursor).next_back()
@@ -121,7 +124,8 @@ mod tests {
         assert_eq!(ranges.allocate(3, 1), Some(1));
     }
 
-    /// The range before an aligned one stays free, and is allocated when the ranges after the cursor are.
+    /// The range before an aligned one stays free, and is allocated when the ranges after the
+    /// cursor are.
     #[test]
     fn aligned_range_starts_at_a_multiple() {
         let mut ranges = Ranges::new(32);

@@ -1,7 +1,8 @@
 //! Device memory at addresses that are inaccessible to host code.
 //!
-//! The addresses are reserved without access, so a host program that dereferences a device pointer faults as it would on hardware. The
-//! bytes are in a memory file, which the simulator maps a second time for itself.
+//! The addresses are reserved without access, so a host program that dereferences a device pointer
+//! faults as it would on hardware. The bytes are in a memory file, which the simulator maps a
+//! second time for itself.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -24,7 +25,8 @@ pub(crate) struct Reserved {
     bytes: Mapping,
     file: OwnedFd,
     ranges: Mutex<Ranges>,
-    /// The start of each allocation that other processes may have opened. All of its bytes are in the file.
+    /// The start of each allocation that other processes may have opened. All of its bytes are in
+    /// the file.
     shared: Mutex<HashSet<u64>>,
 }
 
@@ -54,7 +56,8 @@ impl Reserved {
         })
     }
 
-    /// Allocates `size` bytes, filled with [`POISON`](crate::host_pointer::POISON). Returns the address and the simulator's mapping.
+    /// Allocates `size` bytes, filled with [`POISON`](crate::host_pointer::POISON). Returns the
+    /// address and the simulator's mapping.
     pub(crate) fn allocate(&self, size: u64) -> Option<(u64, HostPtr)> {
         let offset = self.ranges().allocate(footprint(size)?, alignment(size))?;
         let host = self.host(offset);
@@ -68,13 +71,15 @@ impl Reserved {
         Some((self.addresses.address() + offset, host))
     }
 
-    /// Returns `true` if bytes of an allocation are outside the file, so other processes cannot access them.
+    /// Returns `true` if bytes of an allocation are outside the file, so other processes cannot
+    /// access them.
     pub(crate) fn is_private(&self, address: u64, size: u64) -> bool {
         let offset = address - self.addresses.address();
         pattern::pages(offset, size).is_some() && !self.shared().contains(&offset)
     }
 
-    /// Moves all bytes of an allocation into the file, which other processes open. No work may use them.
+    /// Moves all bytes of an allocation into the file, which other processes open. No work may use
+    /// them.
     pub(crate) fn share(&self, address: u64, size: u64) -> io::Result<()> {
         let offset = address - self.addresses.address();
         let Some(pages) = pattern::pages(offset, size) else {
@@ -128,8 +133,9 @@ impl Reserved {
         let end = (offset + size) / page * page;
         if start < end {
             let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
-            // SAFETY: the file is open, and the range within it belongs to an allocation that has ended. If the system
-            // cannot punch holes, the pages stay in use, which costs memory and nothing else.
+            // SAFETY: the file is open, and the range within it belongs to an allocation that has
+            // ended. If the system cannot punch holes, the pages stay in use, which costs memory
+            // and nothing else.
             unsafe {
                 libc::fallocate(
                     self.file.as_raw_fd(),
@@ -206,7 +212,8 @@ mod tests {
         }
     }
 
-    /// Allocates memory of several sizes, of which only the last begins at a page, and finds each of them as another process does.
+    /// Allocates memory of several sizes, of which only the last begins at a page, and finds each
+    /// of them as another process does.
     fn share_and_open() {
         let space = Reserved::new(64 << 20).expect("there are addresses");
         for size in [700, 100_000, (1 << 20) + 1000, 3 << 20] {

@@ -12,7 +12,8 @@ pub(crate) struct SharedRecords {
     file: OwnedFd,
 }
 
-/// The first word of the page. The number of records follows, and then the last completed record of each slot.
+/// The first word of the page. The number of records follows, and then the last completed record of
+/// each slot.
 const MAGIC: u64 = u64::from_le_bytes(*b"curiumev");
 /// The number of slots. Record `n` uses slot `n % SLOTS`, where it replaces an earlier record.
 const SLOTS: u64 = 256;
@@ -78,8 +79,8 @@ impl SharedRecords {
 
     fn word(&self, index: usize) -> &AtomicU64 {
         let word = self.page.start().0.cast::<u64>().wrapping_add(index);
-        // SAFETY: the page holds 512 aligned words, of which 258 are used, as atomics only and by every process, and it is mapped for as
-        // long as `self` lives.
+        // SAFETY: the page holds 512 aligned words, of which 258 are used, as atomics only and by
+        // every process, and it is mapped for as long as `self` lives.
         unsafe { AtomicU64::from_ptr(word) }
     }
 }

@@ -108,7 +108,8 @@ impl Sharing<'_> {
         })
     }
 
-    /// Returns `true` if [`Self::share`] would move the bytes of an allocation. The caller first waits for all work that accesses them.
+    /// Returns `true` if [`Self::share`] would move the bytes of an allocation. The caller first
+    /// waits for all work that accesses them.
     pub(crate) fn is_private(&self, allocation: &Allocation) -> bool {
         self.memory.space.owns(allocation.base)
             && self

@@ -62,15 +62,16 @@ impl Memory {
                 .locate(from, done, size - done)
                 .map_err(|_| from.access(done, size, false))?;
             let piece = to_room.min(from_room);
-            // SAFETY: `locate` checked the bytes of allocations, which are not freed before their work has completed, and the caller
-            // guaranteed host memory. The ranges may overlap.
+            // SAFETY: `locate` checked the bytes of allocations, which are not freed before their
+            // work has completed, and the caller guaranteed host memory. The ranges may overlap.
             unsafe { ptr::copy(from.0, to.0, piece) };
             done += piece;
         }
         Ok(())
     }
 
-    /// Fills memory from `address` on. Fails with the access to memory that was freed before the fill runs.
+    /// Fills memory from `address` on. Fails with the access to memory that was freed before the
+    /// fill runs.
     pub(crate) fn fill(&self, address: u64, fill: Fill) -> Result<(), Access> {
         let size = fill.count * fill.width;
         let target = CopyOperand::Device(address);
@@ -82,14 +83,16 @@ impl Memory {
             let (host, room) = self
                 .locate(&target, done, size - done)
                 .map_err(|_| target.access(done, size, true))?;
-            // SAFETY: `locate` checked that the bytes lie in the allocation, which is not freed before its work is done.
+            // SAFETY: `locate` checked that the bytes lie in the allocation, which is not freed
+            // before its work is done.
             unsafe { fill.write(host, room) };
             done += room;
         }
         Ok(())
     }
 
-    /// Copies the bytes of a run, which an operation of a library reads, to `into`. Fails with the part of the run that cannot be read.
+    /// Copies the bytes of a run, which an operation of a library reads, to `into`. Fails with the
+    /// part of the run that cannot be read.
     pub(crate) fn read_run(
         &self,
         name: &'static str,
@@ -103,7 +106,8 @@ impl Memory {
             AccessKind::Read,
         );
         self.each_part(run, false, |host, offset, room| {
-            // SAFETY: `locate` checked that the bytes lie in the allocation, which is not freed before its work is done.
+            // SAFETY: `locate` checked that the bytes lie in the allocation, which is not freed
+            // before its work is done.
             unsafe {
                 ptr::copy_nonoverlapping(
                     host.0.cast_const(),
@@ -122,7 +126,8 @@ impl Memory {
         Ok(())
     }
 
-    /// Copies `from` to a run, which an operation of a library writes. Fails with the part of the run that cannot be written.
+    /// Copies `from` to a run, which an operation of a library writes. Fails with the part of the
+    /// run that cannot be written.
     pub(crate) fn write_run(
         &self,
         name: &'static str,
@@ -137,14 +142,16 @@ impl Memory {
             AccessKind::Write,
         );
         self.each_part(run, true, |host, offset, room| {
-            // SAFETY: `locate` checked that the bytes lie in the allocation, which is not freed before its work is done.
+            // SAFETY: `locate` checked that the bytes lie in the allocation, which is not freed
+            // before its work is done.
             unsafe {
                 ptr::copy_nonoverlapping(from[offset..offset + room].as_ptr(), host.0, room);
             };
         })
     }
 
-    /// Calls `copy` with the host address, the offset and the length of each part of a run that lies in one allocation.
+    /// Calls `copy` with the host address, the offset and the length of each part of a run that
+    /// lies in one allocation.
     fn each_part(
         &self,
         run: Run,
@@ -174,12 +181,14 @@ impl Memory {
         run.access((room as usize).clamp(done, run.bytes - 1), write)
     }
 
-    /// Atomically writes the value at `address`, which has `width` bytes, four or eight, and is aligned: the host may poll it.
+    /// Atomically writes the value at `address`, which has `width` bytes, four or eight, and is
+    /// aligned: the host may poll it.
     pub(crate) fn store(&self, address: u64, width: usize, value: u64) -> Result<(), Access> {
         self.combine(address, width, |_| value)
     }
 
-    /// Atomically replaces the value at `address` by `combine` of it. The value has `width` bytes, four or eight, and is aligned.
+    /// Atomically replaces the value at `address` by `combine` of it. The value has `width` bytes,
+    /// four or eight, and is aligned.
     pub(crate) fn combine(
         &self,
         address: u64,
@@ -192,13 +201,15 @@ impl Memory {
             .map_err(|_| target.access(0, width, true))?;
         self.record_write(address, width as u64);
         if width == 4 {
-            // SAFETY: `locate` checked that the bytes are there, and they are not freed before their work is done; the address is aligned.
+            // SAFETY: `locate` checked that the bytes are there, and they are not freed before
+            // their work is done; the address is aligned.
             let word = unsafe { AtomicU32::from_ptr(host.cast()) };
             let _ = word.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |value| {
                 Some(combine(u64::from(value)) as u32)
             });
         } else {
-            // SAFETY: `locate` checked that the bytes are there, and they are not freed before their work is done; the address is aligned.
+            // SAFETY: `locate` checked that the bytes are there, and they are not freed before
+            // their work is done; the address is aligned.
             let word = unsafe { AtomicU64::from_ptr(host.cast()) };
             let _ = word.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |value| {
                 Some(combine(value))
@@ -207,7 +218,8 @@ impl Memory {
         Ok(())
     }
 
-    /// Returns the host memory of the bytes of `operand` from `offset` on, and the number of contiguous bytes, at most `size`.
+    /// Returns the host memory of the bytes of `operand` from `offset` on, and the number of
+    /// contiguous bytes, at most `size`.
     fn locate(
         &self,
         operand: &CopyOperand,
@@ -285,7 +297,8 @@ impl Fill {
     ///
     /// The bytes may be written.
     unsafe fn write(self, host: HostPtr, size: usize) {
-        // Never reads the destination, which another stream may be writing: a race must not spread the values it wrote.
+        // Never reads the destination, which another stream may be writing: a race must not spread
+        // the values it wrote.
         let bytes = self.value.to_le_bytes();
         let mut block = [0; 1 << 12];
         let block = &mut block[..size.min(1 << 12)];
@@ -294,7 +307,8 @@ impl Fill {
             .for_each(|element| element.copy_from_slice(&bytes[..self.width]));
         for filled in (0..size).step_by(block.len()) {
             let next = block.len().min(size - filled);
-            // SAFETY: the caller guarantees that `size` bytes may be written; `next` bytes are left from `filled` on.
+            // SAFETY: the caller guarantees that `size` bytes may be written; `next` bytes are left
+            // from `filled` on.
             unsafe { ptr::copy_nonoverlapping(block.as_ptr(), host.0.wrapping_add(filled), next) };
         }
     }

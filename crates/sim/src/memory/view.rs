@@ -17,7 +17,8 @@ pub(crate) struct View<'a> {
 }
 
 impl Memory {
-    /// Returns the memory that kernels of a device can access. Their context has access to that of `peers`.
+    /// Returns the memory that kernels of a device can access. Their context has access to that of
+    /// `peers`.
     pub(crate) fn seen_by(&self, device: usize, peers: Vec<usize>) -> View<'_> {
         View {
             memory: self,
@@ -28,9 +29,10 @@ impl Memory {
     }
 }
 
-// SAFETY: a segment is an allocation. Its bytes stay mapped until it is freed, which happens after the work that was queued earlier;
-// reserved and mapped memory stays mapped even longer. Host addresses are congruent to device addresses, because both start at pages. A
-// race of a kernel and a copy is a race of the program that queued them without an order.
+// SAFETY: a segment is an allocation. Its bytes stay mapped until it is freed, which happens after
+// the work that was queued earlier; reserved and mapped memory stays mapped even longer. Host
+// addresses are congruent to device addresses, because both start at pages. A race of a kernel and
+// a copy is a race of the program that queued them without an order.
 unsafe impl exec::Memory for View<'_> {
     fn segment(&self, address: u64) -> Option<Segment> {
         let records = self.memory.read();
@@ -66,8 +68,8 @@ unsafe impl exec::Memory for View<'_> {
 }
 
 impl View<'_> {
-    /// Returns the host memory that contains `address`, if kernels may access pageable memory. The program keeps it mapped during the
-    /// launch.
+    /// Returns the host memory that contains `address`, if kernels may access pageable memory. The
+    /// program keeps it mapped during the launch.
     fn pageable(&self, address: u64) -> Option<Segment> {
         #[cfg(all(target_os = "linux", not(miri)))]
         if self.memory.has_pageable_access && !self.memory.is_device_address(address) {
@@ -90,8 +92,8 @@ impl View<'_> {
             .is_none_or(|allocation| self.allows(&records, allocation))
     }
 
-    /// Returns `true` if the device may access an allocation. Peer access is enabled by context for synchronous allocations; pools and
-    /// mappings have their own rights.
+    /// Returns `true` if the device may access an allocation. Peer access is enabled by context for
+    /// synchronous allocations; pools and mappings have their own rights.
     fn allows(&self, records: &Records, allocation: &Allocation) -> bool {
         let is_plain = matches!(
             allocation.purpose,

@@ -1,4 +1,5 @@
-//! Virtual memory management: reserved addresses, physical memory, mappings and their access rights.
+//! Virtual memory management: reserved addresses, physical memory, mappings and their access
+//! rights.
 
 use std::collections::BTreeMap;
 use std::io;

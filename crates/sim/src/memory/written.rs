@@ -61,7 +61,8 @@ impl Memory {
         });
     }
 
-    /// Calls `show` for each allocation in a range, with the first byte in it and the number of bytes.
+    /// Calls `show` for each allocation in a range, with the first byte in it and the number of
+    /// bytes.
     fn each_piece(&self, address: u64, size: u64, mut show: impl FnMut(&Allocation, u64, u64)) {
         if !self.tracks_writes {
             return;

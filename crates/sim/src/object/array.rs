@@ -59,7 +59,8 @@ const UNSUPPORTED_FLAGS: u32 = CUDA_ARRAY3D_COLOR_ATTACHMENT
     | CUDA_ARRAY3D_VIDEO_ENCODE_DECODE;
 
 impl Shape {
-    /// Returns the bytes of an element; `None` for formats that are compressed or have several planes.
+    /// Returns the bytes of an element; `None` for formats that are compressed or have several
+    /// planes.
     pub(crate) fn element(&self) -> Option<usize> {
         let size = format::channel_size(self.format)?;
         matches!(self.channels, 1 | 2 | 4).then_some(size * self.channels as usize)

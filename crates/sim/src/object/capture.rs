@@ -1,8 +1,8 @@
 //! Captures: streams whose work becomes nodes of a graph instead of running.
 //!
-//! A capture begins in one stream, its origin. Other streams join it when they wait for events that were recorded in it. For each of its
-//! streams it records the dependencies of the next node. A call that breaks the rules invalidates the captures that it touches: they end
-//! without a graph.
+//! A capture begins in one stream, its origin. Other streams join it when they wait for events that
+//! were recorded in it. For each of its streams it records the dependencies of the next node. A
+//! call that breaks the rules invalidates the captures that it touches: they end without a graph.
 
 pub(crate) mod conflict;
 pub(crate) mod dependencies;
@@ -89,7 +89,8 @@ impl Capture {
             .find(|member| member.stream == stream)
     }
 
-    /// Adds `tips` to the dependencies of the stream's next node; a stream that is not in the capture joins it.
+    /// Adds `tips` to the dependencies of the stream's next node; a stream that is not in the
+    /// capture joins it.
     pub(crate) fn join(&mut self, stream: Id<Stream>, tips: Vec<Edge>) {
         match self.member_mut(stream) {
             Some(member) => member.add(tips),

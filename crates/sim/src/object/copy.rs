@@ -55,7 +55,8 @@ impl Rows {
 }
 
 impl Side {
-    /// Returns the addresses from the first byte to the last; none for memory that the driver does not manage.
+    /// Returns the addresses from the first byte to the last; none for memory that the driver does
+    /// not manage.
     fn touched(&self, extent: Extent, write: bool) -> Option<AccessedRange> {
         let address = match self.start {
             Start::Device(address) => address,

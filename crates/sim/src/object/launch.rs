@@ -59,7 +59,8 @@ impl Launch {
 }
 
 impl Shape {
-    /// Takes the cluster that a kernel's attributes require, which must be all zero or all positive, unless the launch has one.
+    /// Takes the cluster that a kernel's attributes require, which must be all zero or all
+    /// positive, unless the launch has one.
     pub(crate) fn require_cluster(&mut self, resolved: &ResolvedKernel) -> Result {
         let required = resolved.settings.required_cluster;
         if required == [0; 3] || self.cluster != NO_CLUSTER {

@@ -4,7 +4,8 @@ use crate::library_operation::LibraryOperation;
 use crate::object::copy::AccessedRange;
 
 impl LibraryOperation {
-    /// Returns the memory that the operation accesses, except for runs whose addresses are stored in device memory.
+    /// Returns the memory that the operation accesses, except for runs whose addresses are stored
+    /// in device memory.
     pub(crate) fn touched(&self) -> Vec<AccessedRange> {
         let mut ranges = Vec::new();
         for operand in self.operands.iter() {

@@ -14,7 +14,8 @@ pub(crate) struct Listener {
     pub(crate) data: *mut c_void,
 }
 
-// SAFETY: the caller that registers a callback permits the driver to call it with its argument on another thread: that is its contract.
+// SAFETY: the caller that registers a callback permits the driver to call it with its argument on
+// another thread: that is its contract.
 unsafe impl Send for Listener {}
 
 impl Object for Listener {

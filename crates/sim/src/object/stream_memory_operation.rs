@@ -42,7 +42,8 @@ pub(crate) enum Action {
 }
 
 impl Batch {
-    /// Returns the description of the operations as a node; the list lives as long as the operations.
+    /// Returns the description of the operations as a node; the list lives as long as the
+    /// operations.
     pub(crate) fn description(&self) -> CUDA_BATCH_MEM_OP_NODE_PARAMS {
         CUDA_BATCH_MEM_OP_NODE_PARAMS {
             ctx: self.context.as_raw(),
@@ -79,7 +80,8 @@ impl Batch {
 }
 
 impl Operation {
-    /// Returns the operation of a description; `None` for barriers, because streams run in order here.
+    /// Returns the operation of a description; `None` for barriers, because streams run in order
+    /// here.
     pub(crate) fn described(description: &CUstreamBatchMemOpParams) -> Result<Option<Self>> {
         // SAFETY: every form of an operation begins with the kind.
         let kind = unsafe { description.operation };

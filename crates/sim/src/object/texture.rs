@@ -19,7 +19,8 @@ pub(crate) struct Surface {
     pub(crate) resource: Resource,
 }
 
-/// Destroyed textures or surfaces that launches which were enqueued before can still access, as on hardware.
+/// Destroyed textures or surfaces that launches which were enqueued before can still access, as on
+/// hardware.
 pub(crate) struct Destroyed<T>(Vec<DestroyedObject<T>>);
 
 struct DestroyedObject<T> {
@@ -51,7 +52,8 @@ impl<T> Destroyed<T> {
         Self(Vec::new())
     }
 
-    /// Adds an object, and drops those that no work can access any more. `pending` is all work that has not ended.
+    /// Adds an object, and drops those that no work can access any more. `pending` is all work that
+    /// has not ended.
     pub(crate) fn insert(&mut self, handle: u64, object: T, pending: Vec<Ticket>) {
         self.0
             .retain(|destroyed| destroyed.users.iter().any(|user| pending.contains(user)));

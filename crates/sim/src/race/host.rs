@@ -1,7 +1,8 @@
 //! Changes of host memory while a copy that uses it is queued.
 //!
-//! Loads and stores of the host are not observed. But if nothing ran between the submission of a copy and its execution, only the host can
-//! have changed the memory, and it cannot have synchronized with the copy.
+//! Loads and stores of the host are not observed. But if nothing ran between the submission of a
+//! copy and its execution, only the host can have changed the memory, and it cannot have
+//! synchronized with the copy.
 
 use std::sync::Arc;
 

@@ -24,7 +24,8 @@ pub(super) struct Mark(u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Half {
     pub(super) number: u32,
-    /// For a writer, `true` if the write was atomic; for a reader, `true` if the number is that of a set.
+    /// For a writer, `true` if the write was atomic; for a reader, `true` if the number is that of
+    /// a set.
     pub(super) flag: bool,
     pub(super) bytes: u8,
 }
@@ -84,8 +85,9 @@ impl Mark {
         Half::from_bits(self.0 >> 32)
     }
 
-    /// Returns the mark after a step, and the access that the step races with: a party that accessed the same bytes, is not ordered before the step, and
-    /// wrote them, or read bytes that the step writes.
+    /// Returns the mark after a step, and the access that the step races with: a party that
+    /// accessed the same bytes, is not ordered before the step, and wrote them, or read bytes that
+    /// the step writes.
     pub(super) fn after(
         self,
         step: Step,
@@ -145,7 +147,8 @@ impl Mark {
                 bytes: bytes | step.bytes,
                 ..reader
             },
-            // Readers of other bytes are discarded, because a mark has one set of bytes for all readers.
+            // Readers of other bytes are discarded, because a mark has one set of bytes for all
+            // readers.
             Half { bytes, .. } if bytes != step.bytes => single,
             _ => Half {
                 bytes: step.bytes,
@@ -155,7 +158,8 @@ impl Mark {
         Self::new(writer, new)
     }
 
-    /// Returns the mark after a write. The writer is ordered after all previous accesses to the bytes, or races with them.
+    /// Returns the mark after a write. The writer is ordered after all previous accesses to the
+    /// bytes, or races with them.
     fn after_write(self, step: Step) -> Self {
         let writer = self.writer();
         let reader = self.reader();

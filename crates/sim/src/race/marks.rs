@@ -1,8 +1,8 @@
 //! The marks of one allocation.
 //!
-//! A line of [`LINE`] bytes has one mark while all of it was accessed alike, and otherwise one for each word of four bytes, which
-//! distinguishes the bytes. Both are created on the first access near them. Threads update marks concurrently: a thread that loses a
-//! compare-and-swap retries.
+//! A line of [`LINE`] bytes has one mark while all of it was accessed alike, and otherwise one for
+//! each word of four bytes, which distinguishes the bytes. Both are created on the first access
+//! near them. Threads update marks concurrently: a thread that loses a compare-and-swap retries.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -20,7 +20,8 @@ const WORDS: usize = (LINE / WORD) as usize;
 /// The number of lines that are allocated together.
 const LINES: usize = 1024;
 
-/// The mark of a line whose words have their own marks. It is unique, because its reader is not a party.
+/// The mark of a line whose words have their own marks. It is unique, because its reader is not a
+/// party.
 const SPLIT: u64 = u64::MAX;
 
 /// The last accesses to each byte of an allocation.
@@ -42,7 +43,8 @@ struct Chunk {
 }
 
 impl Marks {
-    /// Creates the marks of `size` bytes without accesses, attributed to a party unless it is [`NOBODY`].
+    /// Creates the marks of `size` bytes without accesses, attributed to a party unless it is
+    /// [`NOBODY`].
     pub(crate) fn new(size: u64, writer: Party) -> Self {
         let chunks = size.div_ceil(LINE * LINES as u64) as usize;
         let first = if writer == NOBODY {
@@ -57,8 +59,9 @@ impl Marks {
         }
     }
 
-    /// Replaces each mark of a range by `next` of the mark and the mask of the accessed bytes, unless it stays the same. Returns the first
-    /// word for which `next` returned a value, and the value.
+    /// Replaces each mark of a range by `next` of the mark and the mask of the accessed bytes,
+    /// unless it stays the same. Returns the first word for which `next` returned a value, and the
+    /// value.
     pub(super) fn update<T>(
         &self,
         range: Range<u64>,
@@ -212,7 +215,8 @@ impl Chunk {
                 .is_ok()
             && !have_mark(words, bits)
         {
-            // A word has changed in the meantime. If the line has changed too, the thread that changed the word retries.
+            // A word has changed in the meantime. If the line has changed too, the thread that
+            // changed the word retries.
             _ = line.compare_exchange(bits, SPLIT, Ordering::SeqCst, Ordering::Relaxed);
         }
     }

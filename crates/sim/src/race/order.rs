@@ -1,12 +1,13 @@
 //! The happens-before order of queued work.
 //!
-//! Each operation belongs to a chain, in which it is ordered after the previous one. A vector clock records the operations before it. The
-//! host has a clock too, of the operations that it has waited for, and its later operations are ordered after them. All threads of the host
-//! count as one, because their synchronization cannot be observed.
+//! Each operation belongs to a chain, in which it is ordered after the previous one. A vector clock
+//! records the operations before it. The host has a clock too, of the operations that it has waited
+//! for, and its later operations are ordered after them. All threads of the host count as one,
+//! because their synchronization cannot be observed.
 //!
-//! Operations may also communicate through memory: a kernel with a fence, or a written value that others wait for. Such an operation and
-//! the host merge their clocks. The recorded order therefore contains every order of the program, and a race next to such an operation may
-//! be missed.
+//! Operations may also communicate through memory: a kernel with a fence, or a written value that
+//! others wait for. Such an operation and the host merge their clocks. The recorded order therefore
+//! contains every order of the program, and a race next to such an operation may be missed.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -122,7 +123,8 @@ impl Order {
         }
     }
 
-    /// Merges the clocks of the host and of an operation. Returns `true` if this changes the host's clock.
+    /// Merges the clocks of the host and of an operation. Returns `true` if this changes the host's
+    /// clock.
     pub(super) fn exchange(&mut self, ticket: Ticket) -> bool {
         let Some(operation) = self.operations.get_mut(&ticket) else {
             return false;
@@ -132,7 +134,8 @@ impl Order {
         has_changed
     }
 
-    /// Records that the host has waited for operations, and discards completed operations that are ordered before the host.
+    /// Records that the host has waited for operations, and discards completed operations that are
+    /// ordered before the host.
     pub(super) fn observe(&mut self, tickets: &[Ticket]) {
         let host = Arc::make_mut(&mut self.host);
         for clock in tickets
@@ -155,7 +158,8 @@ impl Order {
             .collect()
     }
 
-    /// Returns a number for an accessor that is part of an operation, or `None` if all numbers are used.
+    /// Returns a number for an accessor that is part of an operation, or `None` if all numbers are
+    /// used.
     pub(super) fn enroll(&mut self, ticket: Ticket, name: &str) -> Option<Party> {
         let operation = self
             .operations

@@ -39,7 +39,8 @@ impl Watch {
         }
     }
 
-    /// Records an access to a range of an allocation. Returns the first byte that races, and its conflict.
+    /// Records an access to a range of an allocation. Returns the first byte that races, and its
+    /// conflict.
     #[inline]
     pub(super) fn record(
         &mut self,

@@ -189,7 +189,8 @@ fn host_pool_is_shared_at_a_numa_node_only() {
     );
 }
 
-/// A copy by unified addresses treats memory of a host pool as the host's; a device needs rights to it.
+/// A copy by unified addresses treats memory of a host pool as the host's; a device needs rights to
+/// it.
 #[test]
 fn unified_copies_reach_host_pools() {
     let none = CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_NONE;

@@ -40,7 +40,8 @@ const ONE_WARP: Shape = Shape {
 };
 
 impl Bug {
-    /// Loads a kernel in CUDA C++ on a simulator with all checks on, and allocates initialized memory.
+    /// Loads a kernel in CUDA C++ on a simulator with all checks on, and allocates initialized
+    /// memory.
     fn new(kernel: &str) -> TestResult<Self> {
         Self::load(CUDA_KERNELS, kernel)
     }
@@ -98,7 +99,8 @@ impl Bug {
         );
     }
 
-    /// Launches the kernel, and asserts that it fails with a code and the text of a report, in which `P` is the address of the memory.
+    /// Launches the kernel, and asserts that it fails with a code and the text of a report, in
+    /// which `P` is the address of the memory.
     #[track_caller]
     fn assert_fails(&self, shape: &Shape, arguments: Vec<u64>, code: CUresult, expected: &str) {
         self.launch(shape, ptr::null_mut(), arguments);

@@ -23,7 +23,8 @@ fn checking() -> Config {
         .with_uninitialized_checks(true)
 }
 
-/// Returns a module with one kernel `main`, whose parameter is in `%p`, and a shared, a local and a constant variable.
+/// Returns a module with one kernel `main`, whose parameter is in `%p`, and a shared, a local and a
+/// constant variable.
 fn image(body: &str) -> TestResult<CString> {
     let text = format!(
         ".version 8.0
@@ -353,7 +354,8 @@ fn repeated_reports_are_counted() -> TestResult {
     Ok(())
 }
 
-/// A stream that waits for a value is reported after the time limit, unless the value is written before.
+/// A stream that waits for a value is reported after the time limit, unless the value is written
+/// before.
 #[test]
 fn stream_waiting_in_vain_is_reported() -> TestResult {
     for is_written in [true, false] {

@@ -157,7 +157,8 @@ fn another_graph_frees_an_orphan() {
     }
 }
 
-/// Returns the bytes that a device's graphs use, their maximum, the reserved bytes, and their maximum.
+/// Returns the bytes that a device's graphs use, their maximum, the reserved bytes, and their
+/// maximum.
 fn graph_memory(fixture: &Fixture) -> [u64; 4] {
     [
         CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT,

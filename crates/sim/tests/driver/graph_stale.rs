@@ -107,7 +107,8 @@ fn stale_nodes(fixture: &Fixture) -> Vec<(u32, Stale)> {
         .collect()
 }
 
-/// Instantiates and launches a graph, and again after `end` has destroyed an object of a node. Both then fail with `code`.
+/// Instantiates and launches a graph, and again after `end` has destroyed an object of a node. Both
+/// then fail with `code`.
 fn assert_reported(
     fixture: &Fixture,
     graph: CUgraph,

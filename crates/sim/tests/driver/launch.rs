@@ -139,7 +139,8 @@ fn local_kernel(bytes: u32) -> std::ffi::CString {
     .expect("the text has no zero")
 }
 
-/// The local memory of all resident threads would exceed the memory of a device with 80 GB, or that of one thread the maximum.
+/// The local memory of all resident threads would exceed the memory of a device with 80 GB, or that
+/// of one thread the maximum.
 #[test]
 fn launch_needs_memory_for_local_variables() {
     let fixture = Fixture::new();

@@ -9,7 +9,8 @@ use curium_sys::{CUfunction, CUfunction_attribute, CUjit_option, CUjitInputType,
 
 use crate::support::{Fixture, cu, get, handle, ok};
 
-/// Counts the blocks at an address, waits for all of them, and stores the count that each block then reads after the counter.
+/// Counts the blocks at an address, waits for all of them, and stores the count that each block
+/// then reads after the counter.
 const MEET: &CStr = c"
 .version 7.0
 .target sm_70

@@ -1,5 +1,5 @@
-//! Tests of what only a simulator has: options, reports and injected faults. The tests of the C functions that run on hardware
-//! too are in `tests/tests/contract/behavior`.
+//! Tests of what only a simulator has: options, reports and injected faults. The tests of the C
+//! functions that run on hardware too are in `tests/tests/contract/behavior`.
 
 mod answers;
 mod bugs;

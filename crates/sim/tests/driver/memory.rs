@@ -92,7 +92,8 @@ fn fill_keeps_concurrent_writes() {
     let words = flags.cast::<u32>();
     // SAFETY: the word is live and aligned, and is accessed by atomics and by the kernel only.
     let started = unsafe { AtomicU32::from_ptr(words) };
-    // SAFETY: the second word is live and aligned too, and is accessed by atomics and by the kernel only.
+    // SAFETY: the second word is live and aligned too, and is accessed by atomics and by the kernel
+    // only.
     let stop = unsafe { AtomicU32::from_ptr(words.wrapping_add(1)) };
     started.store(0, Ordering::SeqCst);
     stop.store(0, Ordering::SeqCst);

@@ -47,7 +47,8 @@ fn load_with_log(fixture: &Fixture, image: &CStr) -> (CUresult, String) {
     (code, String::from_utf8_lossy(&log[..length]).into_owned())
 }
 
-/// Fat binaries of nvcc 13.5 from a kernel `add(int* x, int y)` for several targets: uncompressed, and with both compressions.
+/// Fat binaries of nvcc 13.5 from a kernel `add(int* x, int y)` for several targets: uncompressed,
+/// and with both compressions.
 const FAT_BINARIES: [&[u8]; 3] = [
     include_bytes!("../images/plain.fatbin"),
     include_bytes!("../images/lz4.fatbin"),

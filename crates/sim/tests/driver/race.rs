@@ -1,4 +1,5 @@
-//! Races between streams: synchronization that orders accesses, accesses that race, and the reports.
+//! Races between streams: synchronization that orders accesses, accesses that race, and the
+//! reports.
 
 mod host;
 mod memory;
@@ -22,7 +23,8 @@ const NON_BLOCKING: u32 = 1;
 const WORDS: usize = 256;
 const BYTES: usize = 4 * WORDS;
 
-/// Kernels of one block that write, read and add to a word for each thread, that read and then signal others, and that wait for a signal.
+/// Kernels of one block that write, read and add to a word for each thread, that read and then
+/// signal others, and that wait for a signal.
 const KERNELS: &str = ".version 8.0
 .target sm_75
 .address_size 64

@@ -1,4 +1,5 @@
-//! The duration of launches and loads. These are measurements: run them in release, alone, with `--ignored --nocapture`.
+//! The duration of launches and loads. These are measurements: run them in release, alone, with
+//! `--ignored --nocapture`.
 
 use crate::TestResult;
 use std::ffi::{CString, c_void};

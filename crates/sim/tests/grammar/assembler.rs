@@ -6,7 +6,8 @@ use std::process::Command;
 
 use super::{Form, module};
 
-/// The number of forms in a module. The assembler reports all invalid forms of a module, unless it cannot parse one.
+/// The number of forms in a module. The assembler reports all invalid forms of a module, unless it
+/// cannot parse one.
 pub(super) const BATCH: usize = 50;
 
 /// Returns for each form whether the assembler accepts it.

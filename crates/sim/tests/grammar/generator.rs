@@ -1,7 +1,7 @@
 //! Random forms, from the grammar of the PTX ISA.
 //!
-//! A template is text with choices: `{a,b}` is one of both, `{a,}` may be empty, and `$` begins an operand with its kind. Choices are
-//! independent, so the assembler refuses many forms.
+//! A template is text with choices: `{a,b}` is one of both, `{a,}` may be empty, and `$` begins an
+//! operand with its kind. Choices are independent, so the assembler refuses many forms.
 
 use super::Form;
 
@@ -260,8 +260,8 @@ fn operands(template: &str, random: &mut Random) -> String {
     text + remaining
 }
 
-/// Returns an operand of a kind. `d` and `s` are a destination and a source of the instruction's last type, `x` is one of twice its width
-/// after `.wide`, and `y` is one of the first type.
+/// Returns an operand of a kind. `d` and `s` are a destination and a source of the instruction's
+/// last type, `x` is one of twice its width after `.wide`, and `y` is one of the first type.
 fn operand(kind: &str, template: &str, random: &mut Random) -> String {
     let types: Vec<&str> = template
         .split([' ', '.'])

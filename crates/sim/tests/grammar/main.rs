@@ -1,8 +1,10 @@
 //! Comparison of the front end with NVIDIA's assembler.
 //!
-//! `forms.txt` and `forms_sm_100a.txt` contain forms with the assembler's answers. `CURIUM_PTXAS=PATH` also compares random forms with the assembler at `PATH`;
-//! `cargo xtask grammar` downloads one and does so. `CURIUM_GRAMMAR_SEED` and `CURIUM_GRAMMAR_FORMS` set the seed and the number of random
-//! forms. `differences.txt` lists the forms on which the two differ, with reasons. Forms that both accept are run on the simulator.
+//! `forms.txt` and `forms_sm_100a.txt` contain forms with the assembler's answers.
+//! `CURIUM_PTXAS=PATH` also compares random forms with the assembler at `PATH`;
+//! `cargo xtask grammar` downloads one and does so. `CURIUM_GRAMMAR_SEED` and
+//! `CURIUM_GRAMMAR_FORMS` set the seed and the number of random forms. `differences.txt` lists the
+//! forms on which the two differ, with reasons. Forms that both accept are run on the simulator.
 #![cfg(not(miri))]
 
 mod assembler;
@@ -26,7 +28,8 @@ const REGISTERS: &str = ".reg .pred %p<8>, p, q; .reg .b8 %c<8>; .reg .b16 %h<8>
 .reg .f32 %f<16>; .reg .f64 %e<8>; .reg .v2 .u32 v; .reg .v4 .u32 w; .reg .v2 .f32 vf; .reg .v4 .f32 wf; .reg .v2 .u64 vd; \
 .reg .v2 .b16 vh; .reg .v4 .b8 vb;";
 
-/// Returns a module of forms, each on separate lines: declarations first, then a kernel with a line for each body.
+/// Returns a module of forms, each on separate lines: declarations first, then a kernel with a line
+/// for each body.
 fn module(forms: &[&Form], target: &str, version: &str) -> String {
     let declared: Vec<&str> = forms.iter().map(|form| &form.declared[..]).collect();
     let bodies: Vec<String> = forms
@@ -56,8 +59,8 @@ fn known_differences() -> BTreeSet<&'static str> {
         .collect()
 }
 
-/// Returns `true` if a form is known to differ: it is in the list, or the assembler refuses it and it contains all parts of a pattern in
-/// the list.
+/// Returns `true` if a form is known to differ: it is in the list, or the assembler refuses it and
+/// it contains all parts of a pattern in the list.
 fn is_known_difference(line: &str, is_accepted: bool, differences: &BTreeSet<&str>) -> bool {
     let sign = if is_accepted { "+~ " } else { "-~ " };
     differences.contains(line)

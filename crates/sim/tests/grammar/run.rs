@@ -13,7 +13,8 @@ use crate::{Form, line, module};
 /// The time after which a form is considered not to end.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// Runs a form with one block of two warps. Returns the error if it cannot be loaded or launched, or does not end.
+/// Runs a form with one block of two warps. Returns the error if it cannot be loaded or launched,
+/// or does not end.
 pub(super) fn problem(form: &Form, target: &str, version: &str) -> Option<String> {
     let text = module(&[form], target, version);
     let model = model(target);

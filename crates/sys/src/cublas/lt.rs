@@ -29,12 +29,14 @@ static LIBRARY: LibraryDescription = LibraryDescription {
 };
 
 declare_library! {
-    /// cuBLASLt, loaded. Clones are cheap and share the table of functions. The library stays loaded until the process ends.
+    /// cuBLASLt, loaded. Clones are cheap and share the table of functions. The library stays
+    /// loaded until the process ends.
     ///
-    /// The environment variable `CURIUM_CUBLASLT_PATH` overrides the search. The Python packages are `nvidia-cublas`,
-    /// `nvidia-cublas-cu12` and `nvidia-cublas-cu11`.
+    /// The environment variable `CURIUM_CUBLASLT_PATH` overrides the search. The Python packages
+    /// are `nvidia-cublas`, `nvidia-cublas-cu12` and `nvidia-cublas-cu11`.
     pub struct CuBlasLt {
-        // SAFETY: these are the names under which cuBLASLt is installed, and the table declares its functions.
+        // SAFETY: these are the names under which cuBLASLt is installed, and the table declares its
+        // functions.
         description: unsafe { LIBRARY },
         functions: Api,
         version: cublasLtGetProperty(libraryPropertyType_t),

@@ -10,11 +10,12 @@ use thiserror::Error;
 use super::LoadError;
 use crate::{CudaVersion, ExportedFunction, FunctionTable};
 
-/// Calls one function of a library: `call!(api, curandGetVersion(version))` is a `Result<(), Error>`. Returns an error
-/// if the library lacks the function.
+/// Calls one function of a library: `call!(api, curandGetVersion(version))` is a
+/// `Result<(), Error>`. Returns an error if the library lacks the function.
 ///
-/// The table `api` has two methods: `check` converts the function's name and its result, and `missing` converts the
-/// name of a function that is `None`. [`declare_library!`](crate::declare_library) writes both.
+/// The table `api` has two methods: `check` converts the function's name and its result, and
+/// `missing` converts the name of a function that is `None`.
+/// [`declare_library!`](crate::declare_library) writes both.
 #[macro_export]
 macro_rules! call {
     ($api:expr, $function:ident($($argument:expr),* $(,)?)) => {{
@@ -26,7 +27,8 @@ macro_rules! call {
     }};
 }
 
-/// Calls one function of a library, like [`call!`], with the error `crate::Error` of the calling crate.
+/// Calls one function of a library, like [`call!`], with the error `crate::Error` of the calling
+/// crate.
 #[macro_export]
 #[expect(
     clippy::crate_in_macro_def,
@@ -38,8 +40,8 @@ macro_rules! library_call {
     };
 }
 
-/// The reason why a library could not be loaded, or a call of one of its functions failed. `C` is the type of the
-/// library's codes.
+/// The reason why a library could not be loaded, or a call of one of its functions failed. `C` is
+/// the type of the library's codes.
 #[derive(Error)]
 #[non_exhaustive]
 pub enum LibraryError<C: fmt::Debug + 'static> {
@@ -78,7 +80,8 @@ pub struct MissingFunction {
     pub function: &'static str,
     /// The product that the versions belong to: `CUDA`, or a library with releases of its own.
     pub product: &'static str,
-    /// The version that introduced the function; the oldest that Curium supports for older functions.
+    /// The version that introduced the function; the oldest that Curium supports for older
+    /// functions.
     pub since: CudaVersion,
     /// The last version with the function, if newer ones lack it.
     pub last: Option<CudaVersion>,

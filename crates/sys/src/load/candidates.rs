@@ -67,8 +67,8 @@ impl Machine<'_> {
         paths.iter().map(|path| self.absolute(path)).collect()
     }
 
-    /// Returns the folders of the target below the root of a toolkit: servers with ARM processors (SBSA), Jetson, or
-    /// x86-64.
+    /// Returns the folders of the target below the root of a toolkit: servers with ARM processors
+    /// (SBSA), Jetson, or x86-64.
     fn targets(&self, folder: &str) -> Vec<PathBuf> {
         let names: &[&str] = match self.architecture {
             "aarch64" => &["sbsa-linux", "aarch64-linux"],
@@ -96,8 +96,8 @@ impl Machine<'_> {
         .concat()
     }
 
-    /// Returns the folders in which drivers are installed and that the system's loader does not always search: WSL,
-    /// NixOS, containers, Jetson.
+    /// Returns the folders in which drivers are installed and that the system's loader does not
+    /// always search: WSL, NixOS, containers, Jetson.
     fn driver_folders(&self) -> Vec<PathBuf> {
         let mut folders = self.absolutes(&[
             "/usr/lib/wsl/lib",
@@ -150,8 +150,8 @@ impl Machine<'_> {
 }
 
 impl Candidates {
-    /// Returns the candidates on a machine. If the variable of the library is set, they are the library or the folder
-    /// that it names.
+    /// Returns the candidates on a machine. If the variable of the library is set, they are the
+    /// library or the folder that it names.
     pub(super) fn for_library(library: &LibraryDescription, machine: &Machine<'_>) -> Self {
         if let Some(chosen) = machine.path(library.variable) {
             return Self {
@@ -170,8 +170,8 @@ impl Candidates {
         }
     }
 
-    /// Returns the bare names, and the files that exist in `folders`. Listing every name in every folder would obscure
-    /// the useful lines.
+    /// Returns the bare names, and the files that exist in `folders`. Listing every name in every
+    /// folder would obscure the useful lines.
     fn in_toolkits(
         library: &LibraryDescription,
         folders: impl IntoIterator<Item = PathBuf>,
@@ -193,8 +193,8 @@ impl Candidates {
     }
 }
 
-/// Returns the preferred bare name, that name in each folder of drivers, and the other bare names. On Windows the bare
-/// names alone, which are opened in the system folder only.
+/// Returns the preferred bare name, that name in each folder of drivers, and the other bare names.
+/// On Windows the bare names alone, which are opened in the system folder only.
 fn driver_paths(library: &LibraryDescription, machine: &Machine<'_>) -> Vec<PathBuf> {
     let Some((first, rest)) = library.files.split_first() else {
         return Vec::new();
@@ -208,10 +208,11 @@ fn driver_paths(library: &LibraryDescription, machine: &Machine<'_>) -> Vec<Path
     paths
 }
 
-/// Returns each of the relative paths `names` below each of `folders`, those of the first folder first.
+/// Returns each of the relative paths `names` below each of `folders`, those of the first folder
+/// first.
 ///
-/// The paths are collected in vectors: adaptors of iterators, nested and with several sources, compile to many times
-/// the code.
+/// The paths are collected in vectors: adaptors of iterators, nested and with several sources,
+/// compile to many times the code.
 fn join_all(folders: &[PathBuf], names: &[PathBuf]) -> Vec<PathBuf> {
     let mut paths = Vec::with_capacity(folders.len() * names.len());
     for folder in folders {
@@ -220,14 +221,15 @@ fn join_all(folders: &[PathBuf], names: &[PathBuf]) -> Vec<PathBuf> {
     paths
 }
 
-/// Returns the folders of headers of the toolkits and of the Python `packages` on this machine, in the order in which
-/// libraries are searched for. Some may not exist.
+/// Returns the folders of headers of the toolkits and of the Python `packages` on this machine, in
+/// the order in which libraries are searched for. Some may not exist.
 #[must_use]
 pub fn include_folders(packages: &[Package]) -> Vec<PathBuf> {
     Machine::this().include_folders(packages)
 }
 
-/// Returns every name of the library in the folder at `path`, or `path` itself if it is not a folder.
+/// Returns every name of the library in the folder at `path`, or `path` itself if it is not a
+/// folder.
 fn in_folder_or_itself(library: &LibraryDescription, path: &Path) -> Vec<PathBuf> {
     if path.is_dir() {
         library.files.iter().map(|file| path.join(file)).collect()
@@ -236,8 +238,8 @@ fn in_folder_or_itself(library: &LibraryDescription, path: &Path) -> Vec<PathBuf
     }
 }
 
-/// Returns the names that the system's loader searches for. There are none on Windows, whose loader would search the
-/// folder of the program and the current folder first.
+/// Returns the names that the system's loader searches for. There are none on Windows, whose loader
+/// would search the folder of the program and the current folder first.
 fn bare_names(library: &LibraryDescription) -> Vec<PathBuf> {
     if cfg!(windows) {
         Vec::new()
@@ -310,7 +312,8 @@ mod tests {
         assert_eq!(candidates.folders, [empty]);
     }
 
-    /// The files among the candidates of `library` on a machine with these files and variables, in order.
+    /// The files among the candidates of `library` on a machine with these files and variables, in
+    /// order.
     fn found(
         library: &LibraryDescription,
         architecture: &str,

@@ -30,12 +30,14 @@ pub(super) static DRIVER: LibraryDescription = LibraryDescription {
 impl Api {
     /// Loads the driver of this machine. Neither a CUDA toolkit nor an SDK is required.
     ///
-    /// `libcuda.so.1` is tried first, followed by the folders where WSL, Jetson, NixOS and containers install it, and
-    /// by `libcuda.so` (often the toolkit's stub, which is rejected). On Windows it is `nvcuda.dll` in the system
-    /// folder. If the environment variable `CURIUM_DRIVER_PATH` names a file, or a folder that contains one, no other
-    /// path is tried; set-uid programs ignore the variable.
+    /// `libcuda.so.1` is tried first, followed by the folders where WSL, Jetson, NixOS and
+    /// containers install it, and by `libcuda.so` (often the toolkit's stub, which is rejected). On
+    /// Windows it is `nvcuda.dll` in the system folder. If the environment variable
+    /// `CURIUM_DRIVER_PATH` names a file, or a folder that contains one, no other path is tried;
+    /// set-uid programs ignore the variable.
     ///
-    /// The library stays loaded until the process ends. It is not initialized: the caller calls `cuInit`.
+    /// The library stays loaded until the process ends. It is not initialized: the caller calls
+    /// `cuInit`.
     ///
     /// # Errors
     ///
@@ -49,18 +51,20 @@ impl Api {
 
     /// Loads the driver library at `path`.
     ///
-    /// The library stays loaded until the process ends. It is not initialized: the caller calls `cuInit`.
+    /// The library stays loaded until the process ends. It is not initialized: the caller calls
+    /// `cuInit`.
     ///
     /// # Safety
     ///
-    /// If the library at `path` exports the names of the driver's functions, it is a CUDA driver: its initializers may
-    /// run in this process, and its functions implement the CUDA driver API.
+    /// If the library at `path` exports the names of the driver's functions, it is a CUDA driver:
+    /// its initializers may run in this process, and its functions implement the CUDA driver API.
     ///
     /// # Errors
     ///
     /// [`LoadError`] contains the reason for the rejection.
     pub unsafe fn load_from(path: impl AsRef<Path>) -> Result<Self, LoadError> {
-        // SAFETY: the conditions of the called function are those of this one, which the caller guarantees.
+        // SAFETY: the conditions of the called function are those of this one, which the caller
+        // guarantees.
         let library = unsafe { DRIVER.load_from(path.as_ref()) }?;
         // SAFETY: the caller guarantees that the library is a CUDA driver.
         Ok(unsafe { library.table() })
@@ -72,7 +76,8 @@ fn check(library: &LoadedLibrary) -> Result<(), Rejection> {
     type GetVersion = unsafe extern "C" fn(*mut c_int) -> CUresult;
 
     let address = library.address(c"cuDriverGetVersion");
-    // SAFETY: the address is not null, since the function is required, and CUDA defines this signature for the name.
+    // SAFETY: the address is not null, since the function is required, and CUDA defines this
+    // signature for the name.
     let get_version = unsafe { mem::transmute::<*const c_void, GetVersion>(address) };
     let mut raw = 0;
     // SAFETY: `raw` is valid for writes, and this function may be called before `cuInit`.

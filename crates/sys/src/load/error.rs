@@ -14,8 +14,8 @@ use crate::CudaVersion;
 
 /// A library could not be loaded.
 ///
-/// The text of `Display` and `Debug` has one line for each path tried, one line with the searched folders that do not
-/// contain the library, and a last line with a hint.
+/// The text of `Display` and `Debug` has one line for each path tried, one line with the searched
+/// folders that do not contain the library, and a last line with a hint.
 #[derive(Error)]
 #[non_exhaustive]
 pub struct LoadError {

@@ -15,8 +15,9 @@ pub struct LibraryVersion {
 }
 
 impl LibraryVersion {
-    /// Reads the version of a library with a function such as `curandGetProperty`. `get` passes its arguments, the
-    /// number of a `libraryPropertyType` and a place that is valid for writes, to this function.
+    /// Reads the version of a library with a function such as `curandGetProperty`. `get` passes its
+    /// arguments, the number of a `libraryPropertyType` and a place that is valid for writes, to
+    /// this function.
     ///
     /// # Errors
     ///
@@ -41,8 +42,8 @@ impl fmt::Display for LibraryVersion {
     }
 }
 
-/// Returns the [`Origin`](crate::load::Origin) of a library in the CUDA toolkit whose Python packages are
-/// `nvidia-NAME`, `nvidia-NAME-cu12` and `nvidia-NAME-cu11`.
+/// Returns the [`Origin`](crate::load::Origin) of a library in the CUDA toolkit whose Python
+/// packages are `nvidia-NAME`, `nvidia-NAME-cu12` and `nvidia-NAME-cu11`.
 #[macro_export]
 macro_rules! toolkit_packages {
     ($name:literal) => {
@@ -61,16 +62,18 @@ macro_rules! toolkit_packages {
     };
 }
 
-/// Declares the type of a loaded library, with the methods `load`, `load_from`, `from_api`, `version` and `api`, and
-/// the methods of its table that [`call!`](crate::call) requires.
+/// Declares the type of a loaded library, with the methods `load`, `load_from`, `from_api`,
+/// `version` and `api`, and the methods of its table that [`call!`](crate::call) requires.
 ///
-/// `unsafe` stands for the precondition of the loader: the description is correct, and the table declares the
-/// signatures of the library's functions. Errors are [`LibraryError`](crate::load::LibraryError)s with the `status`
-/// type, whose codes in `success` are no errors. `version` is a function from the table to a `Result` with the
-/// [`LibraryVersion`](crate::load::LibraryVersion), or the library's function for its properties with the type of a
-/// property: `curandGetProperty(libraryPropertyType_t)`. A library whose functions are numbered by its own releases adds
-/// `product: "NAME"`. One whose older releases have no function for their version adds `version_of_symbols`: a
-/// function from the [`LoadedLibrary`](crate::load::LoadedLibrary) to the version of such a release.
+/// `unsafe` stands for the precondition of the loader: the description is correct, and the table
+/// declares the signatures of the library's functions. Errors are
+/// [`LibraryError`](crate::load::LibraryError)s with the `status` type, whose codes in `success`
+/// are no errors. `version` is a function from the table to a `Result` with the
+/// [`LibraryVersion`](crate::load::LibraryVersion), or the library's function for its properties
+/// with the type of a property: `curandGetProperty(libraryPropertyType_t)`. A library whose
+/// functions are numbered by its own releases adds `product: "NAME"`. One whose older releases have
+/// no function for their version adds `version_of_symbols`: a function from the
+/// [`LoadedLibrary`](crate::load::LoadedLibrary) to the version of such a release.
 ///
 /// ```
 /// # mod example {
@@ -175,14 +178,15 @@ macro_rules! declare_library {
         impl $library {
             /// Loads the library of this machine. Later calls return the same library.
             ///
-            /// If the environment variable of the library names a file, or a folder that contains one, nothing else is
-            /// tried. Otherwise the system's loader searches for each name, the newest version first, and then the
-            /// folders of CUDA toolkits and of the Python packages are searched. Set-uid programs ignore the
-            /// environment.
+            /// If the environment variable of the library names a file, or a folder that contains
+            /// one, nothing else is tried. Otherwise the system's loader searches for each name,
+            /// the newest version first, and then the folders of CUDA toolkits and of the Python
+            /// packages are searched. Set-uid programs ignore the environment.
             ///
             /// # Errors
             ///
-            /// `LibraryError::Load` lists the paths tried and the packages to install. The next call tries again.
+            /// `LibraryError::Load` lists the paths tried and the packages to install. The next
+            /// call tries again.
             pub fn load() -> ::core::result::Result<Self, $crate::load::LibraryError<$status>> {
                 static LOADED: ::std::sync::OnceLock<$library> = ::std::sync::OnceLock::new();
                 if let Some(library) = LOADED.get() {
@@ -199,9 +203,9 @@ macro_rules! declare_library {
             ///
             /// # Safety
             ///
-            /// If the library at `path` exports the names of the functions, it is this library: its initializers may
-            /// run in this process, and its functions have the signatures and the meaning that NVIDIA gives to their
-            /// names.
+            /// If the library at `path` exports the names of the functions, it is this library: its
+            /// initializers may run in this process, and its functions have the signatures and the
+            /// meaning that NVIDIA gives to their names.
             ///
             /// # Errors
             ///
@@ -209,7 +213,8 @@ macro_rules! declare_library {
             pub unsafe fn load_from(
                 path: impl ::core::convert::AsRef<::std::path::Path>,
             ) -> ::core::result::Result<Self, $crate::load::LibraryError<$status>> {
-                // SAFETY: the conditions of the called function are those of this one, which the caller guarantees.
+                // SAFETY: the conditions of the called function are those of this one, which the
+                // caller guarantees.
                 let library = unsafe { $description.load_from(path.as_ref()) }.map_err(::std::boxed::Box::new)?;
                 // SAFETY: the caller guarantees that the library is the described one.
                 unsafe { Self::from_library(&library) }
@@ -219,8 +224,8 @@ macro_rules! declare_library {
             ///
             /// # Safety
             ///
-            /// The functions have the meaning that NVIDIA gives to their names, and stay callable until the process
-            /// ends.
+            /// The functions have the meaning that NVIDIA gives to their names, and stay callable
+            /// until the process ends.
             ///
             /// # Errors
             ///

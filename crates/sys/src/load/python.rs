@@ -7,8 +7,8 @@ use std::{env, vec};
 
 use super::candidates::Machine;
 
-/// Returns the package folders of the active environments: the virtual or conda environment, the first `python3` in
-/// `PATH`, the user's and the system's.
+/// Returns the package folders of the active environments: the virtual or conda environment, the
+/// first `python3` in `PATH`, the user's and the system's.
 pub(super) fn package_folders(machine: &Machine<'_>) -> Vec<PathBuf> {
     let mut prefixes = machine.paths(&["VIRTUAL_ENV", "CONDA_PREFIX"]);
     prefixes.extend(
@@ -31,8 +31,9 @@ pub(super) fn package_folders(machine: &Machine<'_>) -> Vec<PathBuf> {
     folders
 }
 
-/// Returns the installation prefixes of the first `python3` in these folders: of the file, and of the target if it is a
-/// symbolic link. Relative folders are left out: the current directory is anyone's.
+/// Returns the installation prefixes of the first `python3` in these folders: of the file, and of
+/// the target if it is a symbolic link. Relative folders are left out: the current directory is
+/// anyone's.
 fn prefixes_in(path: &OsStr) -> Vec<PathBuf> {
     let name = if cfg!(windows) {
         "python.exe"
@@ -77,8 +78,8 @@ fn in_prefix(prefix: &Path) -> Vec<PathBuf> {
     packages
 }
 
-/// Returns the folders in `folder` whose names begin with `name`, those of the newest minor version first: 12 is newer
-/// than 9. Debian's folder for all versions comes last.
+/// Returns the folders in `folder` whose names begin with `name`, those of the newest minor version
+/// first: 12 is newer than 9. Debian's folder for all versions comes last.
 fn versions_in(folder: &Path, name: &str) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return Vec::new();

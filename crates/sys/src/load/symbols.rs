@@ -9,7 +9,8 @@ use libloading::os::unix;
 /// The symbols of an open library, which is closed on drop.
 #[derive(Debug)]
 pub(super) struct Symbols {
-    /// The handle of the system's loader. `Library::get` would copy each name and each error message.
+    /// The handle of the system's loader. `Library::get` would copy each name and each error
+    /// message.
     #[cfg(unix)]
     handle: *mut c_void,
     #[cfg(not(unix))]

@@ -63,7 +63,8 @@ impl Calls {
                 let beta = 0.0;
                 let alpha = &raw const alpha;
                 let beta = &raw const beta;
-                // SAFETY: the handle is live, its context is current, and the matrices have this size.
+                // SAFETY: the handle is live, its context is current, and the matrices have this
+                // size.
                 unsafe {
                     call!(
                         blas.library().api(),
@@ -78,8 +79,8 @@ impl Calls {
                 let handle = blas.as_raw();
                 let len = LEN as i32;
                 let mut sum = 0.0;
-                // SAFETY: the handle is live, its context is current, and the matrices have this size, for the
-                // vector, and the sum is valid for writes.
+                // SAFETY: the handle is live, its context is current, and the matrices have this
+                // size, for the vector, and the sum is valid for writes.
                 unsafe {
                     call!(
                         blas.library().api(),
@@ -91,7 +92,8 @@ impl Calls {
             Operation::Matmul => self.matmul.call(&self.calls)?,
             Operation::Uniform => {
                 let raw = generator.as_raw();
-                // SAFETY: the generator is live, its context is current, and the memory has this length.
+                // SAFETY: the generator is live, its context is current, and the memory has this
+                // length.
                 unsafe {
                     call!(
                         generator.library().api(),
@@ -121,7 +123,8 @@ impl Matmul {
             curium_blas::sys::cublasLtMatmulPreferenceAttributes_t::CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES;
         let value = (&raw const limit).cast::<c_void>();
         let bytes = size_of_val(&limit);
-        // SAFETY: the pointers are valid for writes, the value has the type of the attribute, and there is room for one result.
+        // SAFETY: the pointers are valid for writes, the value has the type of the attribute, and
+        // there is room for one result.
         unsafe {
             call!(
                 api,
@@ -171,7 +174,8 @@ impl Matmul {
         let bytes = self.best.workspaceSize;
         let handle = own.lt.as_raw();
         let stream = own.stream.as_raw().cast();
-        // SAFETY: the handle and the descriptors are live, its context is current, and the matrices have this size.
+        // SAFETY: the handle and the descriptors are live, its context is current, and the matrices
+        // have this size.
         unsafe {
             call!(
                 own.lt.library().api(),

@@ -1,4 +1,5 @@
-//! The calls by `cudarc`. It describes the matrices, and selects an algorithm, in each call of cuBLASLt.
+//! The calls by `cudarc`. It describes the matrices, and selects an algorithm, in each call of
+//! cuBLASLt.
 
 use std::hint::black_box;
 use std::sync::Arc;

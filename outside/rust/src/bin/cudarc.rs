@@ -37,8 +37,8 @@ fn main() -> Result<(), DriverError> {
 
     let mut total = stream.alloc_zeros::<f32>(1)?;
     let sum = module.load_function("sum")?;
-    // SAFETY: the kernel takes these arguments and guards its index with the last; blocks have the 256 threads that
-    // it requires.
+    // SAFETY: the kernel takes these arguments and guards its index with the last; blocks have the
+    // 256 threads that it requires.
     unsafe {
         stream
             .launch_builder(&sum)
@@ -52,8 +52,9 @@ fn main() -> Result<(), DriverError> {
     let b = stream.clone_htod(&numbers(SIZE * SIZE, 3))?;
     let mut product = stream.alloc_zeros::<f32>(SIZE * SIZE)?;
     let multiply = module.load_function("multiply")?;
-    // SAFETY: the kernel takes these arguments and guards its index with the last; blocks have the 256 threads that
-    // it requires; the matrices have as many rows as the grid of 16 by 16 blocks covers.
+    // SAFETY: the kernel takes these arguments and guards its index with the last; blocks have the
+    // 256 threads that it requires; the matrices have as many rows as the grid of 16 by 16 blocks
+    // covers.
     unsafe {
         stream
             .launch_builder(&multiply)

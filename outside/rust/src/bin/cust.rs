@@ -27,8 +27,8 @@ fn main() -> Result<(), CudaError> {
 
     let total = DeviceBuffer::from_slice(&[0.0_f32])?;
     let sum = module.get_function("sum")?;
-    // SAFETY: the kernel takes these arguments and guards its index with the last; blocks have the 256 threads that
-    // it requires.
+    // SAFETY: the kernel takes these arguments and guards its index with the last; blocks have the
+    // 256 threads that it requires.
     unsafe { launch!(sum<<<blocks, 256, 0, stream>>>(from, total.as_device_ptr(), count)) }?;
 
     let a = DeviceBuffer::from_slice(&numbers(SIZE * SIZE, 7))?;
@@ -38,8 +38,9 @@ fn main() -> Result<(), CudaError> {
     let left = a.as_device_ptr();
     let right = b.as_device_ptr();
     let to = product.as_device_ptr();
-    // SAFETY: the kernel takes these arguments and guards its index with the last; blocks have the 256 threads that
-    // it requires; the matrices have as many rows as the grid of 16 by 16 blocks covers.
+    // SAFETY: the kernel takes these arguments and guards its index with the last; blocks have the
+    // 256 threads that it requires; the matrices have as many rows as the grid of 16 by 16 blocks
+    // covers.
     unsafe {
         launch!(multiply<<<(size / 16, size / 16), (16, 16), 0, stream>>>(left, right, to, size))
     }?;

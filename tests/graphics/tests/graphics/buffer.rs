@@ -23,7 +23,8 @@ fn bytes(numbers: &[u32]) -> Vec<u8> {
 }
 
 fn register(test: &TestDriver, buffer: glow::Buffer) -> TestResult<GraphicsResource> {
-    // SAFETY: OpenGL is current on this thread, and the buffer lives as long as its context, which outlives the test.
+    // SAFETY: OpenGL is current on this thread, and the buffer lives as long as its context, which
+    // outlives the test.
     let resource = unsafe {
         GraphicsResource::from_gl_buffer(&test.context(), buffer.0.get(), GraphicsFlags::empty())
     };
@@ -37,8 +38,8 @@ fn mapped_numbers(
 ) -> TestResult<BorrowedBuffer<u32, ()>> {
     let (pointer, len) = mapped.pointer(0)?;
     assert_eq!(len, LEN * 4);
-    // SAFETY: the memory has this many bytes while it is mapped on the same stream, which outlives the result; OpenGL
-    // does not access it meanwhile.
+    // SAFETY: the memory has this many bytes while it is mapped on the same stream, which outlives
+    // the result; OpenGL does not access it meanwhile.
     Ok(unsafe { BorrowedBuffer::new(stream, pointer.cast(), LEN, ()) }?)
 }
 

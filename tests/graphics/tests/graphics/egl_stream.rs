@@ -112,7 +112,8 @@ fn egl_stream_frames_are_returned() -> TestResult {
             );
             // SAFETY: the frame is made of arrays.
             let [raw, ..] = unsafe { planes.frame.pArray };
-            // SAFETY: the array lives until the frame is released, and no code writes it until then.
+            // SAFETY: the array lives until the frame is released, and no code writes it until
+            // then.
             let read = unsafe { Array::<[u8; 4]>::borrow_raw(&stream, raw) }?;
             assert_eq!(read.to_vec()?, texels(0, seed));
             drop(read);

@@ -32,7 +32,8 @@ fn array(test: &TestDriver, exported: Exported<vk::Image>) -> MipmappedArray<u32
     );
     let memory = memory.expect("import failed");
     let shape = ArrayShape::new_2d(WIDTH as usize, HEIGHT as usize);
-    // SAFETY: the image has this shape, and the test synchronizes before the other side accesses it.
+    // SAFETY: the image has this shape, and the test synchronizes before the other side accesses
+    // it.
     unsafe { memory.map_image(&test.stream(), 0, shape, LEVELS, ArrayFlags::empty()) }
         .expect("the image is there")
 }

@@ -26,8 +26,8 @@ fn words(
     let memory = ExternalMemory::import_fd(&test.context(), descriptor, kind, bytes, is_dedicated);
     let buffer = memory.and_then(|memory| memory.map(0, BYTES))?;
     let pointer = buffer.as_pointer().cast();
-    // SAFETY: the memory has this many bytes as long as its buffer lives, and the tests synchronize before the other
-    // side accesses it.
+    // SAFETY: the memory has this many bytes as long as its buffer lives, and the tests synchronize
+    // before the other side accesses it.
     Ok(unsafe { BorrowedBuffer::new(&test.stream(), pointer, LEN, buffer) }?)
 }
 

@@ -38,8 +38,8 @@ fn shared(stream: &Stream, vulkan: &Vulkan) -> TestResult<Shared> {
     );
     let buffer = memory.and_then(|memory| memory.map(0, BYTES))?;
     let pointer = buffer.as_pointer().cast();
-    // SAFETY: the memory has this many bytes as long as its buffer lives, and semaphores order the accesses of both
-    // sides.
+    // SAFETY: the memory has this many bytes as long as its buffer lives, and semaphores order the
+    // accesses of both sides.
     let words = unsafe { BorrowedBuffer::new(stream, pointer, LEN, buffer) };
     Ok(Shared {
         words: words?,

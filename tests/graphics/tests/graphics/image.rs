@@ -30,7 +30,8 @@ pub(crate) fn texels(level: usize, seed: u8) -> Vec<[u8; 4]> {
 fn register(test: &TestDriver, texture: glow::Texture) -> TestResult<GraphicsResource> {
     let image = texture.0.get();
     let flags = GraphicsFlags::SURFACE_LOAD_STORE;
-    // SAFETY: OpenGL is current on this thread, and the texture lives as long as its context, which outlives the test.
+    // SAFETY: OpenGL is current on this thread, and the texture lives as long as its context, which
+    // outlives the test.
     let resource =
         unsafe { GraphicsResource::from_gl_image(&test.context(), image, glow::TEXTURE_2D, flags) };
     Ok(resource?)
@@ -46,7 +47,8 @@ fn texture_level_is_an_array() -> TestResult {
         let mapped = GraphicsResource::map(&mut resources, &stream)?;
         for (level, expected) in levels.iter().enumerate() {
             let raw = mapped.array(0, 0, level as u32)?;
-            // SAFETY: the array lives until it is unmapped, and OpenGL does not access it until then.
+            // SAFETY: the array lives until it is unmapped, and OpenGL does not access it until
+            // then.
             let array = unsafe { Array::<[u8; 4]>::borrow_raw(&stream, raw) }?;
             assert_eq!(
                 array.shape(),
@@ -83,7 +85,8 @@ fn texture_is_a_mipmapped_array() -> TestResult {
         let stream = test.stream();
         let mapped = GraphicsResource::map(&mut resources, &stream)?;
         let raw = mapped.mipmapped_array(0)?;
-        // SAFETY: the array has three levels and lives until it is unmapped, and OpenGL does not access it until then.
+        // SAFETY: the array has three levels and lives until it is unmapped, and OpenGL does not
+        // access it until then.
         let array = unsafe { MipmappedArray::<[u8; 4]>::borrow_raw(&stream, raw, 3) }?;
         assert_eq!(
             (array.shape(), array.levels()),

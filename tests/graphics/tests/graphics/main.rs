@@ -1,8 +1,8 @@
-//! Memory, images and semaphores shared between CUDA and OpenGL, EGL or Vulkan, on a machine with a GPU that supports
-//! them.
+//! Memory, images and semaphores shared between CUDA and OpenGL, EGL or Vulkan, on a machine with a
+//! GPU that supports them.
 //!
-//! They run with `CURIUM_TEST_DRIVER=cuda`. If an interface cannot be opened its tests are skipped, or fail with
-//! `CURIUM_TEST_GRAPHICS=required`.
+//! They run with `CURIUM_TEST_DRIVER=cuda`. If an interface cannot be opened its tests are skipped,
+//! or fail with `CURIUM_TEST_GRAPHICS=required`.
 #![cfg(all(target_os = "linux", not(miri)))]
 
 mod buffer;

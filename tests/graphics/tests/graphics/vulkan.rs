@@ -86,8 +86,8 @@ impl Vulkan {
         })
     }
 
-    /// Returns a buffer for copies in device memory that can be imported; `is_dedicated` if it has a dedicated
-    /// allocation.
+    /// Returns a buffer for copies in device memory that can be imported; `is_dedicated` if it has
+    /// a dedicated allocation.
     pub(crate) fn exported_buffer(
         &self,
         bytes: u64,
@@ -118,7 +118,8 @@ impl Vulkan {
         })
     }
 
-    /// Returns a 2D image of 32-bit words with this many levels, in memory of its own, that can be imported.
+    /// Returns a 2D image of 32-bit words with this many levels, in memory of its own, that can be
+    /// imported.
     pub(crate) fn exported_image(
         &self,
         size: (u32, u32),
@@ -190,7 +191,8 @@ impl Vulkan {
         (buffer, words_pointer)
     }
 
-    /// Returns a semaphore that can be imported: a timeline semaphore that starts at 0, or a binary one.
+    /// Returns a semaphore that can be imported: a timeline semaphore that starts at 0, or a binary
+    /// one.
     pub(crate) fn exported_semaphore(
         &self,
         is_timeline: bool,
@@ -221,8 +223,8 @@ impl Vulkan {
         unsafe { self.device.get_semaphore_counter_value(semaphore) }.expect("the device works")
     }
 
-    /// Submits the commands of `record` to the queue, after one semaphore and before another; the fence is signaled
-    /// when they are complete.
+    /// Submits the commands of `record` to the queue, after one semaphore and before another; the
+    /// fence is signaled when they are complete.
     pub(crate) fn submit(
         &self,
         wait: Option<At>,

@@ -102,7 +102,8 @@ fn product_in_wide_blocks() -> Result<()> {
     })
 }
 
-/// The accumulators of one warpgroup, in single precision. Odd numbers of columns are stored one by one.
+/// The accumulators of one warpgroup, in single precision. Odd numbers of columns are stored one by
+/// one.
 #[test]
 fn product_of_binary16_matrices() -> Result<()> {
     for columns in [64, 61] {

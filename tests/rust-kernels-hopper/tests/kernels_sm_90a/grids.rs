@@ -82,7 +82,8 @@ fn values_survive_barriers() -> Result<()> {
     })
 }
 
-/// A grid whose blocks are not all resident would wait forever. The error names the maximum, which can be launched.
+/// A grid whose blocks are not all resident would wait forever. The error names the maximum, which
+/// can be launched.
 #[test]
 fn grid_that_is_not_resident_is_an_error() -> Result<()> {
     curium_sim::test(|device: Device| {

@@ -1,4 +1,5 @@
-//! The kernels of this package, on the simulator with all checks. The contract tests run them on every driver.
+//! The kernels of this package, on the simulator with all checks. The contract tests run them on
+//! every driver.
 #![cfg(not(miri))]
 
 mod clusters;

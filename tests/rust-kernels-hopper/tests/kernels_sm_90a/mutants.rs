@@ -1,4 +1,5 @@
-//! Barriers, fences, arrivals and waits are necessary: without one of them, the simulator reports an error, or a test has another result.
+//! Barriers, fences, arrivals and waits are necessary: without one of them, the simulator reports
+//! an error, or a test has another result.
 
 use curium_test_mutants::{Equivalence, Suite, lane};
 

@@ -65,7 +65,8 @@ impl Twin<'_> {
                 .set_max_dynamic_shared_bytes(device, shared_bytes)?;
         }
         let config = LaunchConfig::new(grid, block).with_shared_bytes(shared_bytes);
-        // SAFETY: the sources are a part of this program, and each entry of the table passes what its twin in CUDA C++ requires.
+        // SAFETY: the sources are a part of this program, and each entry of the table passes what
+        // its twin in CUDA C++ requires.
         unsafe { self.kernel.launch(self.stream, config, arguments) }?;
         Ok(())
     }

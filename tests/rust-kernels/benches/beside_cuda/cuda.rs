@@ -55,7 +55,8 @@ impl Twins {
         }
     }
 
-    /// Compiles the sources by each compiler of this machine. The simulator runs PTX only, which NVRTC generates.
+    /// Compiles the sources by each compiler of this machine. The simulator runs PTX only, which
+    /// NVRTC generates.
     pub(crate) fn compile(device: &Device, is_simulator: bool) -> Result<Self> {
         let capability = device.compute_capability()?;
         let mut compilers = Vec::new();

@@ -1,6 +1,7 @@
 //! The kernels that are measured.
 //!
-//! A table of entries is a module of this folder, which [`all`] lists. [`SOURCES`] lists the files in CUDA C++.
+//! A table of entries is a module of this folder, which [`all`] lists. [`SOURCES`] lists the files
+//! in CUDA C++.
 
 mod algorithms;
 mod features;
@@ -31,7 +32,8 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// Returns `true` if the kernel runs on a device. Those in files with the suffix `_hopper` were compiled for the target `sm_90a`.
+    /// Returns `true` if the kernel runs on a device. Those in files with the suffix `_hopper` were
+    /// compiled for the target `sm_90a`.
     pub(crate) fn runs_on(&self, capability: ComputeCapability) -> bool {
         !self.source.ends_with("_hopper.cu") || (capability.major, capability.minor) == (9, 0)
     }

@@ -1,14 +1,17 @@
-//! Measures the kernels of this package beside the same algorithms in CUDA C++, compiled by nvcc and by NVRTC.
+//! Measures the kernels of this package beside the same algorithms in CUDA C++, compiled by nvcc
+//! and by NVRTC.
 //!
 //! ```text
 //! cargo bench -p curium-test-kernels --bench beside_cuda [FILTER …]
 //! ```
 //!
-//! For each kernel and compiler it prints the median of 20 launches in microseconds with the quartiles, the ratio of Rust to nvcc (or to NVRTC,
-//! if there is no nvcc), registers and local memory per thread, and the size of the PTX. The outputs must agree. The sources in CUDA C++ are in
-//! the folder `cuda`. nvcc is searched on the `PATH` and in `/usr/local/cuda*/bin`.
+//! For each kernel and compiler it prints the median of 20 launches in microseconds with the
+//! quartiles, the ratio of Rust to nvcc (or to NVRTC, if there is no nvcc), registers and local
+//! memory per thread, and the size of the PTX. The outputs must agree. The sources in CUDA C++ are
+//! in the folder `cuda`. nvcc is searched on the `PATH` and in `/usr/local/cuda*/bin`.
 //!
-//! To add a kernel, add an [`Entry`](entries::Entry) to a table in `entries`, and its twin to a file in `cuda`.
+//! To add a kernel, add an [`Entry`](entries::Entry) to a table in `entries`, and its twin to a
+//! file in `cuda`.
 //!
 //! | option | effect |
 //! |---|---|

@@ -1,4 +1,5 @@
-//! Kernels of several fields, on the simulator with all checks, against sequential references on the host.
+//! Kernels of several fields, on the simulator with all checks, against sequential references on
+//! the host.
 
 use bytemuck::Pod;
 use curium_driver::{Result, Stream};
@@ -11,7 +12,8 @@ mod signal;
 mod sorting;
 mod sparse;
 
-/// Returns a buffer with these elements, and one more, because a buffer is never empty: tests pass a view.
+/// Returns a buffer with these elements, and one more, because a buffer is never empty: tests pass
+/// a view.
 fn upload<T: Pod>(stream: &Stream, elements: &[T]) -> Result<DeviceBuffer<T>> {
     let mut padded = elements.to_vec();
     padded.push(T::zeroed());

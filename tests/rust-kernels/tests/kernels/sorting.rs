@@ -64,7 +64,8 @@ fn radix_sort() -> Result<()> {
     })
 }
 
-/// A pass leaves keys with the same digit in their order. Few digits, so that many keys are ranked behind others.
+/// A pass leaves keys with the same digit in their order. Few digits, so that many keys are ranked
+/// behind others.
 #[test]
 fn a_pass_is_stable() -> Result<()> {
     let keys: Vec<u32> = integers(5000, 18)
@@ -80,7 +81,8 @@ fn a_pass_is_stable() -> Result<()> {
     })
 }
 
-/// Rows with equal numbers, ascending rows (every number is selected first), and rows with fewer than 32 numbers.
+/// Rows with equal numbers, ascending rows (every number is selected first), and rows with fewer
+/// than 32 numbers.
 #[test]
 fn top_k() -> Result<()> {
     on_device(|kernels, stream| {

@@ -79,7 +79,8 @@ fn sparse_array_is_resident_in_mapped_tiles(test: &TestDriver) -> TestResult {
     Ok(())
 }
 
-/// Each thread samples two and a half elements into a tile of its own, and stores whether the tile is resident.
+/// Each thread samples two and a half elements into a tile of its own, and stores whether the tile
+/// is resident.
 const RESIDENT: &str = "
 .version 7.1
 .target sm_60

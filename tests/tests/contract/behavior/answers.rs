@@ -1,4 +1,5 @@
-//! Codes of calls with unusual arguments, which `tests/driver-codes` compared with those of an H200.
+//! Codes of calls with unusual arguments, which `tests/driver-codes` compared with those of an
+//! H200.
 
 use std::ffi::c_void;
 use std::ptr;

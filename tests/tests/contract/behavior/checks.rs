@@ -1,4 +1,5 @@
-//! Which arguments and states a call checks, and in which order. `tests/driver-codes` compared the codes with those of an H200.
+//! Which arguments and states a call checks, and in which order. `tests/driver-codes` compared the
+//! codes with those of an H200.
 
 use std::ffi::{c_char, c_void};
 use std::ptr;

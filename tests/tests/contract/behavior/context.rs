@@ -233,7 +233,8 @@ fn destroyed_context_refuses_its_objects() -> TestResult {
                     (&raw mut *count).cast(),
                 ];
                 let arguments = arguments.as_mut_ptr();
-                // A real driver returns either code, as it may have reused the memory of the object.
+                // A real driver returns either code, as it may have reused the memory of the
+                // object.
                 let either = [DESTROYED, INVALID_HANDLE];
                 assert!(either.contains(&returned!(driver, cuEventQuery(event))));
                 let looked_up = returned!(
@@ -289,8 +290,8 @@ fn stream_waits_across_contexts_without_timing(test: &TestDriver) -> TestResult 
 
 /// Memory of another context is freed and a fill of it is accepted.
 ///
-/// Only the return codes are checked: a real driver executes the fill later, in a context that may not have access to
-/// the memory, which corrupts the context and thus the process.
+/// Only the return codes are checked: a real driver executes the fill later, in a context that may
+/// not have access to the memory, which corrupts the context and thus the process.
 #[test]
 fn foreign_memory_is_freed_and_filled() {
     in_own_process(|| {

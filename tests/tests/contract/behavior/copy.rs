@@ -143,7 +143,8 @@ fn open_later(gate: Gate) -> JoinHandle<()> {
     })
 }
 
-/// When a synchronous copy returns, the host can read its target and change its source, whatever kind of memory they are.
+/// When a synchronous copy returns, the host can read its target and change its source, whatever
+/// kind of memory they are.
 #[test]
 fn synchronous_copies_wait_for_host_memory() {
     for kind in [
@@ -229,8 +230,8 @@ fn row_copies_require_a_sufficient_pitch(test: &TestDriver) {
     });
 }
 
-/// A copy needs access to the pool of another device, which peer access between contexts does not grant. NVIDIA's tests of `cuda.core`
-/// expect the same.
+/// A copy needs access to the pool of another device, which peer access between contexts does not
+/// grant. NVIDIA's tests of `cuda.core` expect the same.
 #[driver_test(on_peers)]
 fn copy_needs_access_to_the_pool_of_a_peer(
     test: &TestDriver,

@@ -35,8 +35,8 @@ fn described(driver: &Driver, code: CUresult) -> Option<[String; 2]> {
     }))
 }
 
-/// The simulator has the names and descriptions of the hardware driver. A code that only one of the two defines is
-/// newer than the other.
+/// The simulator has the names and descriptions of the hardware driver. A code that only one of the
+/// two defines is newer than the other.
 #[driver_test]
 fn code_names_and_texts_match_hardware(test: &TestDriver) -> TestResult {
     let simulator = Simulator::new(Config::new())?;

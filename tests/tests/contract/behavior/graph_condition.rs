@@ -34,7 +34,8 @@ fn body(params: &CUgraphNodeParams) -> CUgraph {
     unsafe { bodies.read() }
 }
 
-/// Adds a conditional node that runs a body if the value of the handle is not zero, and returns the body.
+/// Adds a conditional node that runs a body if the value of the handle is not zero, and returns the
+/// body.
 fn add_condition(
     driver: &Driver,
     graph: CUgraph,

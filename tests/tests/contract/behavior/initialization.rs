@@ -157,7 +157,8 @@ fn function_lookup_takes_base_name_and_version(test: &TestDriver) {
     );
 }
 
-/// A process that has not initialized CUDA has no state, and one that does not exist is another error.
+/// A process that has not initialized CUDA has no state, and one that does not exist is another
+/// error.
 #[test]
 fn process_state_follows_initialization() {
     with_fresh_driver(|api| {

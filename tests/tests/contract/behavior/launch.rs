@@ -276,7 +276,8 @@ fn oversized_argument_buffer_is_refused() -> TestResult {
     Ok(())
 }
 
-/// Returns the result of `write_at` for the last word of the 2 MiB that contain an allocation of four words.
+/// Returns the result of `write_at` for the last word of the 2 MiB that contain an allocation of
+/// four words.
 fn write_beyond(test: &TestDriver) -> CUresult {
     let mut outcome = OK;
     in_context(test, |driver| {

@@ -15,7 +15,8 @@ use super::{OK, in_created_context};
 /// The code and the log of a link that failed.
 type LinkError = (CUresult, String);
 
-/// Links texts, and loads the result. The driver reads the names of the options once: they are other names afterward.
+/// Links texts, and loads the result. The driver reads the names of the options once: they are
+/// other names afterward.
 fn link(driver: &Driver, texts: &[String]) -> Result<CUmodule, LinkError> {
     let mut log = [0_u8; 200];
     let mut names = [
@@ -90,7 +91,8 @@ fn launch(driver: &Driver, module: CUmodule, name: &CStr, mut argument: CUdevice
     succeed!(driver, cuCtxSynchronize());
 }
 
-/// Returns a text with a private counter and helper, and a kernel that adds to the counter and stores it.
+/// Returns a text with a private counter and helper, and a kernel that adds to the counter and
+/// stores it.
 fn counting(kernel: &str, step: u32) -> String {
     format!(
         "
@@ -170,7 +172,8 @@ const WEAK: &str = ".weak .global .align 4 .u32 s = 9;";
 
 #[test]
 fn common_symbols_are_one_variable() {
-    // The declaration of each file, and the values of `s` after a kernel of each file has added one.
+    // The declaration of each file, and the values of `s` after a kernel of each file has added
+    // one.
     let cases: [(&str, &str, &[u32]); 8] = [
         (COMMON, COMMON, &[2]),
         (COMMON, COMMON_OF_FOUR, &[2, 0, 0, 0]),

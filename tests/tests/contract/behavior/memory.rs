@@ -113,7 +113,8 @@ fn copies_and_fills_are_limited_to_the_requested_size(test: &TestDriver) {
     });
 }
 
-/// Programs that divide an allocation into pages rely on this. Small allocations share a large page.
+/// Programs that divide an allocation into pages rely on this. Small allocations share a large
+/// page.
 #[driver_test]
 fn large_allocations_are_aligned_to_2_mib(test: &TestDriver) {
     in_context(test, |driver| {
@@ -289,7 +290,8 @@ fn peer_access_with_itself_is_refused(test: &TestDriver) {
     });
 }
 
-/// Memory that the driver allocated is not registered memory, and has another error than unknown memory.
+/// Memory that the driver allocated is not registered memory, and has another error than unknown
+/// memory.
 #[driver_test]
 fn pinned_memory_is_not_unregistered(test: &TestDriver) {
     in_context(test, |driver| {

@@ -1,4 +1,5 @@
-//! Retired functions that programs still call, and the variants of functions for per-thread default streams.
+//! Retired functions that programs still call, and the variants of functions for per-thread default
+//! streams.
 
 use std::ffi::{CStr, c_void};
 use std::ptr;

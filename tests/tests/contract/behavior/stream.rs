@@ -19,7 +19,8 @@ const MOMENT: Duration = Duration::from_millis(100);
 /// The time that a call that does not wait may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Starts a thread that calls the driver with the test's context current, and passes on whether it has returned.
+/// Starts a thread that calls the driver with the test's context current, and passes on whether it
+/// has returned.
 fn with_call<T>(
     test: &TestDriver,
     call: impl FnOnce(&Driver) -> CUresult + Send,

@@ -1,4 +1,5 @@
-//! Complex numbers in memory that has the alignment of Rust's type and not that of C's are refused before the library is called.
+//! Complex numbers in memory that has the alignment of Rust's type and not that of C's are refused
+//! before the library is called.
 
 use curium_blas::{
     Banded, Blas, Complex32, Complex64, DeviceScalar, Diagonal, Matrix, MatrixMut, Packed,

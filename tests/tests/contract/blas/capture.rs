@@ -1,4 +1,5 @@
-//! cuBLAS in captures: operations become nodes, and the graph keeps the handle, the workspace and the operands.
+//! cuBLAS in captures: operations become nodes, and the graph keeps the handle, the workspace and
+//! the operands.
 
 use curium_blas::{
     Banded, Blas, Diagonal, Error, Matrix, MatrixMut, ModifiedRotation, Packed, PackedMut,
@@ -86,7 +87,8 @@ fn replaced_workspace_lives_as_long_as_its_graph(test: &TestDriver) -> TestResul
     Ok(())
 }
 
-/// A handle that exists is used in a capture without being created again, and on its stream afterwards.
+/// A handle that exists is used in a capture without being created again, and on its stream
+/// afterwards.
 #[driver_test]
 fn handle_moves_to_a_capture_and_back(test: &TestDriver) -> TestResult {
     let stream = test.stream();
@@ -108,7 +110,8 @@ fn handle_moves_to_a_capture_and_back(test: &TestDriver) -> TestResult {
     Ok(())
 }
 
-/// The operations of a handle on two streams share its workspace: the second stream waits for the first, also for graphs.
+/// The operations of a handle on two streams share its workspace: the second stream waits for the
+/// first, also for graphs.
 #[simulator_test(Config::new().with_race_checks(true))]
 fn moved_handle_keeps_its_workspace(test: &TestDriver, simulator: &Simulator) -> TestResult {
     let streams = [test.stream(), test.stream()];

@@ -1,7 +1,8 @@
-//! Every function of the list of routines is reached by the checks of operations, for its type of elements.
+//! Every function of the list of routines is reached by the checks of operations, for its type of
+//! elements.
 //!
-//! In a library that lacks all of them, each check reports the function that it needs. So a routine without a check is found, and so is a
-//! function that is listed for the wrong type.
+//! In a library that lacks all of them, each check reports the function that it needs. So a routine
+//! without a check is found, and so is a function that is listed for the wrong type.
 
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString};

@@ -67,7 +67,8 @@ unsafe extern "C" fn count(_: cublasHandle_t) -> cublasStatus_t {
 
 /// A handle that is created and dropped in a capture is destroyed after it.
 ///
-/// The library synchronizes the device when it destroys a handle, which would invalidate the capture.
+/// The library synchronizes the device when it destroys a handle, which would invalidate the
+/// capture.
 #[simulator_test]
 fn handle_dropped_in_a_capture_is_destroyed_later(test: &TestDriver, _: &Simulator) -> TestResult {
     let mut api = copy_of(curium_sim_libraries::cublas().api());

@@ -10,7 +10,8 @@ use curium_tests::{TestDriver, TestResult, simulator_test};
 /// Enqueues an operation that adds 1 to each of `len` bytes at `address`.
 fn increment(stream: &Stream, address: u64, len: usize) -> Result<(), CUresult> {
     let operand = Operand::read_write().with_run(address, len);
-    // SAFETY: the tests keep the memory until the operation has run, or expect the simulator to find that they do not.
+    // SAFETY: the tests keep the memory until the operation has run, or expect the simulator to
+    // find that they do not.
     unsafe {
         LibraryOperation::new("increment", [operand], |operands: &mut [Vec<u8>]| {
             operands[0].iter_mut().for_each(|byte| *byte += 1);

@@ -76,8 +76,9 @@ where
     })
 }
 
-/// Multiplies a batch of random matrices of small integers, whose factors are stored by columns and whose results are stored by rows, or
-/// the other way around. All left factors but the first are the same matrix.
+/// Multiplies a batch of random matrices of small integers, whose factors are stored by columns and
+/// whose results are stored by rows, or the other way around. All left factors but the first are
+/// the same matrix.
 fn check_batch<T: Mixed<C>, C: Pod + PartialEq + std::fmt::Debug>(
     alpha: T::Scale,
     beta: T::Scale,

@@ -1,4 +1,5 @@
-//! Every operation against a reference of higher precision, for random shapes, orders, leading dimensions, transpositions and types.
+//! Every operation against a reference of higher precision, for random shapes, orders, leading
+//! dimensions, transpositions and types.
 
 mod level1;
 mod level2;
@@ -52,7 +53,8 @@ pub(super) fn real_checks<T: Number + RealElement + Grouped<Scale = T>>()
     }
 }
 
-/// Checks each operation with many operands. Combinations of orders that cuBLAS does not support are refused by name, and not all are.
+/// Checks each operation with many operands. Combinations of orders that cuBLAS does not support
+/// are refused by name, and not all are.
 fn check_all<T: Number>(seed: u64, checks: Vec<(&'static str, Check<T>)>) {
     on_driver(|test| {
         let mut blas = blas(test);

@@ -1,4 +1,5 @@
-//! Random matrices and vectors in device memory: shapes, orders, leading dimensions, transpositions and conjugations.
+//! Random matrices and vectors in device memory: shapes, orders, leading dimensions, transpositions
+//! and conjugations.
 
 use curium_blas::{
     BandLayout, Banded, Complex64, Matrix, MatrixLayout, MatrixMut, Order, Packed, PackedMut,
@@ -213,7 +214,8 @@ impl<T: Number> RandomVector<T> {
     }
 }
 
-/// A random banded matrix in device memory, as a view shows it, and as it is on the host. Places outside of the matrix are not numbers.
+/// A random banded matrix in device memory, as a view shows it, and as it is on the host. Places
+/// outside of the matrix are not numbers.
 pub(super) struct RandomBanded<T> {
     buffer: DeviceBuffer<T>,
     layout: BandLayout,
@@ -305,7 +307,8 @@ impl<T: Number> RandomBanded<T> {
     }
 }
 
-/// A random packed triangle in device memory, as a view shows it, and as it is on the host, with zeros in the other triangle.
+/// A random packed triangle in device memory, as a view shows it, and as it is on the host, with
+/// zeros in the other triangle.
 pub(super) struct RandomPacked<T> {
     buffer: DeviceBuffer<T>,
     size: usize,

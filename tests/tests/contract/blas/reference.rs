@@ -121,7 +121,8 @@ impl Host {
         })
     }
 
-    /// Asserts that each element is `expected` but for the rounding of `steps` operations on numbers of about 1.
+    /// Asserts that each element is `expected` but for the rounding of `steps` operations on
+    /// numbers of about 1.
     #[track_caller]
     pub(super) fn assert_is<T: Number>(&self, expected: &Self, steps: usize, what: &str) {
         assert_eq!(

@@ -1,7 +1,7 @@
 //! Sizes beyond 32 bits call the functions with 64-bit sizes.
 //!
-//! The tests use a large stride for a vector with one element, and a large leading dimension for a matrix with one column, because these
-//! sizes need no memory.
+//! The tests use a large stride for a vector with one element, and a large leading dimension for a
+//! matrix with one column, because these sizes need no memory.
 
 use std::collections::BTreeSet;
 
@@ -104,7 +104,8 @@ fn calls<T: Number>(blas: &mut Blas) -> Result<Vec<Result<()>>> {
     ])
 }
 
-/// Calls every operation that exists for real numbers only, with a stride or leading dimension beyond 32 bits.
+/// Calls every operation that exists for real numbers only, with a stride or leading dimension
+/// beyond 32 bits.
 fn real_calls<T: Number + RealElement>(blas: &mut Blas) -> Result<Vec<Result<()>>> {
     let stream = blas.stream().clone();
     let buffers = || DeviceBuffer::from_slice(&stream, &[T::ONE]);

@@ -117,7 +117,8 @@ fn unordered_workspace_use_is_a_race() -> TestResult {
             // An operand that both use would order the streams.
             let a = DeviceBuffer::filled(stream, 64 * 64, 1.0_f32)?;
             let mut d = DeviceBuffer::<f32>::zeroed(stream, 64 * 64)?;
-            // SAFETY: the memory lives until the end of the test; its accesses are not ordered, which the simulator finds.
+            // SAFETY: the memory lives until the end of the test; its accesses are not ordered,
+            // which the simulator finds.
             let mut same = unsafe {
                 BorrowedBuffer::new(stream, workspace.as_pointer(), workspace.len(), ())
             }?;

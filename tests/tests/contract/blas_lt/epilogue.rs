@@ -48,7 +48,8 @@ impl<T: Value> Factors<T> {
         }
     }
 
-    /// Returns the sums of an operand of the shape of the result over all elements with one element of the bias.
+    /// Returns the sums of an operand of the shape of the result over all elements with one element
+    /// of the bias.
     fn sums(&self, of: &Host) -> Vec<f64> {
         let (m, n, _) = SIZES;
         let mut sums = vec![0.0; if self.bias_index(0, 1) == 1 { n } else { m }];

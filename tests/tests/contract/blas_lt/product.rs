@@ -8,7 +8,8 @@ use half::{bf16, f16};
 use super::value::{Device, Random, Value};
 use super::{columns, execute, lt, plan, rows};
 
-/// Multiplies random matrices with random orders and leading dimensions, and adds the previous result.
+/// Multiplies random matrices with random orders and leading dimensions, and adds the previous
+/// result.
 fn check<T: Value, D: Value>(
     test: &TestDriver,
     compute: Compute,
@@ -34,7 +35,8 @@ fn check<T: Value, D: Value>(
             Operands::new(&a.buffer, &b.buffer, &mut d.buffer).with_factors(alpha, beta),
         );
         let product = a.host.times(&b.host).map(|_, _, value| alpha * value);
-        // An algorithm may round parts of the product to the type of the result before it adds them.
+        // An algorithm may round parts of the product to the type of the result before it adds
+        // them.
         let partial = D::EPSILON * product.largest();
         let expected = product.plus(beta, &d.host);
         let bound = 4.0 * k as f64 * (4.0 * f64::from(f32::EPSILON) + 2.0 * rounding) + partial;

@@ -76,7 +76,8 @@ impl Random {
         (0..len).map(|_| self.number()).collect()
     }
 
-    /// Returns a layout in a random order with some space between its columns, in multiples of `step`.
+    /// Returns a layout in a random order with some space between its columns, in multiples of
+    /// `step`.
     pub(super) fn layout(&mut self, rows: usize, columns: usize, step: usize) -> MatrixLayout {
         let layout = if self.flip() {
             MatrixLayout::row_major(rows, columns)
@@ -143,7 +144,8 @@ impl Host {
             .fold(0.0, f64::max)
     }
 
-    /// Asserts that each element is `expected` but for rounding to a type, and for an error of `absolute`.
+    /// Asserts that each element is `expected` but for rounding to a type, and for an error of
+    /// `absolute`.
     #[track_caller]
     pub(super) fn assert_is<T: Value>(&self, expected: &Self, absolute: f64, what: &str) {
         assert_eq!(

@@ -64,7 +64,8 @@ impl<'a> Block<'a> {
         let to = bytes.as_mut_ptr().cast();
         let from = self.address();
         let stream = self.stream.as_raw();
-        // A block may span several parts of a segment, and such ranges can be copied only while a context is current.
+        // A block may span several parts of a segment, and such ranges can be copied only while a
+        // context is current.
         let read = self.stream.context().entered(|driver| {
             // SAFETY: both sides have this many bytes, and the stream is waited for.
             unsafe { call!(driver, cuMemcpyDtoHAsync_v2(to, from, self.bytes, stream)) }
@@ -77,8 +78,8 @@ impl<'a> Block<'a> {
 
 impl Drop for Block<'_> {
     fn drop(&mut self) {
-        // SAFETY: the block was allocated from this resource with this size and alignment, and its work is on its
-        // stream.
+        // SAFETY: the block was allocated from this resource with this size and alignment, and its
+        // work is on its stream.
         unsafe {
             self.resource
                 .deallocate(self.stream, self.pointer, self.bytes, self.alignment)

@@ -17,7 +17,8 @@ fn fails(function: Function) -> Fault {
     Fault::on(function).returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY)
 }
 
-/// Allocates one block for each stream, in different segments, and frees them. Returns the address of the last.
+/// Allocates one block for each stream, in different segments, and frees them. Returns the address
+/// of the last.
 fn use_and_free(resource: &CachingResource, streams: &[&Stream]) -> u64 {
     let blocks: Vec<_> = streams
         .iter()

@@ -76,7 +76,8 @@ fn graph_memory_is_not_reused_while_its_pool_exists(test: &TestDriver) -> TestRe
     other.fill(9);
     let mut executable = ptr::null_mut();
     let instantiate = || {
-        // SAFETY: the graph is live, the address is valid for writes of an executable graph handle, and the context is current.
+        // SAFETY: the graph is live, the address is valid for writes of an executable graph handle,
+        // and the context is current.
         unsafe {
             call!(
                 stream.driver(),

@@ -27,7 +27,8 @@ fn traces_reserve_little_more_than_they_use(test: &TestDriver) -> TestResult {
             resource.statistics().reserved_bytes,
             replay.peak_bytes,
         );
-        // The second time, on other streams, the memory is reused once the events at the ends of the first streams are passed.
+        // The second time, on other streams, the memory is reused once the events at the ends of
+        // the first streams are passed.
         test.context().synchronize()?;
         log.replay(&resource, &test.context())?;
         assert_reserved(
@@ -53,7 +54,8 @@ fn traces_reserve_little_more_than_they_use(test: &TestDriver) -> TestResult {
     Ok(())
 }
 
-/// A private pool reserves as much for a capture as is estimated from the log of a run without a capture.
+/// A private pool reserves as much for a capture as is estimated from the log of a run without a
+/// capture.
 #[driver_test]
 fn private_pool_reserves_its_estimate(test: &TestDriver) -> TestResult {
     let segment_bytes = CachingOptions::new().segment_bytes;
@@ -78,7 +80,8 @@ const WAITS: [Function; 4] = [
     Function::cuCtxSynchronize,
 ];
 
-/// Neither the host nor a stream waits for the memory of another stream, also while the resource grows.
+/// Neither the host nor a stream waits for the memory of another stream, also while the resource
+/// grows.
 #[simulator_test]
 fn traces_do_not_wait(test: &TestDriver, simulator: &Simulator) -> TestResult {
     let context = test.context();
@@ -95,8 +98,8 @@ fn traces_do_not_wait(test: &TestDriver, simulator: &Simulator) -> TestResult {
     Ok(())
 }
 
-/// Free memory that is mapped again takes a call for each part, and few others: adjacent parts are unmapped together, and get
-/// access together.
+/// Free memory that is mapped again takes a call for each part, and few others: adjacent parts are
+/// unmapped together, and get access together.
 #[simulator_test]
 fn fragmented_memory_is_mapped_again_by_few_calls(
     test: &TestDriver,
@@ -127,12 +130,14 @@ fn fragmented_memory_is_mapped_again_by_few_calls(
     Ok(())
 }
 
-/// The sizes of the activations of a layer, and of the temporary memory that its operations use, in bytes.
+/// The sizes of the activations of a layer, and of the temporary memory that its operations use, in
+/// bytes.
 const ACTIVATIONS: [usize; 6] = [16 << 20, 48 << 20, 16 << 20, 512 << 10, 64 << 20, 8 << 10];
 const TEMPORARY: usize = 36 << 20;
 const LAYERS: usize = 12;
 
-/// Training steps with the same sizes make no call of the driver once the first step has made the resource grow.
+/// Training steps with the same sizes make no call of the driver once the first step has made the
+/// resource grow.
 #[driver_test]
 fn repeated_training_steps_make_no_call(test: &TestDriver) -> TestResult {
     let stream = test.stream();
@@ -156,7 +161,8 @@ fn repeated_training_steps_make_no_call(test: &TestDriver) -> TestResult {
     Ok(())
 }
 
-/// Allocates the activations of each layer, and frees them in reverse order, with temporary memory in each layer.
+/// Allocates the activations of each layer, and frees them in reverse order, with temporary memory
+/// in each layer.
 fn training_step(stream: &Stream, resource: &CachingResource) -> TestResult {
     let mut layers = Vec::new();
     for _ in 0..LAYERS {

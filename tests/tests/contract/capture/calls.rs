@@ -17,7 +17,8 @@ const GLOBAL: curium_sys::CUstreamCaptureMode = Mode::CU_STREAM_CAPTURE_MODE_GLO
 fn loaded(driver: &Driver) -> Result<CUmodule> {
     let image = CString::new(kernels::FILL).expect("PTX has no NUL");
     let mut module = ptr::null_mut();
-    // SAFETY: the image is PTX that ends with a NUL, and the address is valid for writes of a module handle.
+    // SAFETY: the image is PTX that ends with a NUL, and the address is valid for writes of a
+    // module handle.
     unsafe {
         call!(
             driver,
@@ -68,7 +69,8 @@ fn blocking_calls_invalidate_a_global_capture(test: &TestDriver) -> TestResult {
         offends(&mut || unsafe { call!(driver, cuCtxSynchronize()) })?;
         // SAFETY: the event is live.
         offends(&mut || unsafe { call!(driver, cuEventQuery(unrelated.as_raw())) })?;
-        // SAFETY: the memory is live and not in use; it stays allocated, because the driver rejects the call.
+        // SAFETY: the memory is live and not in use; it stays allocated, because the driver rejects
+        // the call.
         offends(&mut || unsafe { call!(driver, cuMemFree_v2(address)) })?;
         // SAFETY: the address is valid for writes.
         offends(&mut || unsafe { call!(driver, cuMemHostAlloc(&raw mut host, 64, 0)) })?;
@@ -105,7 +107,8 @@ fn make_and_ask(driver: &Driver, address: u64) -> Result<CUmodule> {
     loaded(driver)
 }
 
-/// Calls that create and query keep a global capture valid and a stream ordered allocation is its node.
+/// Calls that create and query keep a global capture valid and a stream ordered allocation is its
+/// node.
 #[driver_test]
 fn queries_and_creation_keep_a_capture_valid(test: &TestDriver) -> TestResult {
     let stream = test.stream();
@@ -127,7 +130,8 @@ fn queries_and_creation_keep_a_capture_valid(test: &TestDriver) -> TestResult {
         let freed = unsafe { call!(driver, cuMemFreeAsync(allocated, stream.as_raw())) };
         let (graph, ended) = end(&stream);
         assert_eq!([code(node), code(freed), code(ended)], [None; 3]);
-        // SAFETY: the graph is live, and the count is valid for writes; with null the call returns only the count.
+        // SAFETY: the graph is live, and the count is valid for writes; with null the call returns
+        // only the count.
         unsafe {
             call!(
                 driver,

@@ -1,5 +1,5 @@
-//! Each operation on a buffer's own stream returns an error in a capture, and its alternative on a given stream is
-//! captured.
+//! Each operation on a buffer's own stream returns an error in a capture, and its alternative on a
+//! given stream is captured.
 
 use curium_driver::{Error, Graph, Stream};
 use curium_memory::DeviceBuffer;
@@ -17,8 +17,8 @@ type Pair<T> = (
 /// The hint of operations that write a slice.
 const ON_MUT: &str = "`.on_mut(scope)`";
 
-/// Asserts that the first of each pair fails with the hint `on_the_scope`, captures the second, and checks the value that `read` returns after
-/// `clear` and a launch.
+/// Asserts that the first of each pair fails with the hint `on_the_scope`, captures the second, and
+/// checks the value that `read` returns after `clear` and a launch.
 fn check_pairs<T>(
     test: &TestDriver,
     memory: &mut T,

@@ -1,7 +1,8 @@
-//! Parses the public functions of a crate from its source, and finds those that may call the driver.
+//! Parses the public functions of a crate from its source, and finds those that may call the
+//! driver.
 //!
-//! Every driver call can fail. A function that may call the driver therefore returns a `Result` or a `Pending`, lists
-//! the calls after `CUDA:` in its documentation, or uses `call!` in its body.
+//! Every driver call can fail. A function that may call the driver therefore returns a `Result` or
+//! a `Pending`, lists the calls after `CUDA:` in its documentation, or uses `call!` in its body.
 
 mod platform;
 
@@ -18,14 +19,15 @@ use syn::{
 
 use self::platform::is_absent;
 
-/// The macros that generate public functions: those that `visit_item_macro` and `visit_item_impl` expand, and those
-/// whose functions never call the driver (`slice_owner`).
+/// The macros that generate public functions: those that `visit_item_macro` and `visit_item_impl`
+/// expand, and those whose functions never call the driver (`slice_owner`).
 const MAKERS: [&str; 4] = ["attributes", "forward", "slice_owner", "upkeep_of_inner"];
 
 /// The public functions of some crates.
 #[derive(Default)]
 pub(super) struct Interface {
-    /// Every public function as `Type::function` or `module::function`, with the reason why it may call the driver.
+    /// Every public function as `Type::function` or `module::function`, with the reason why it may
+    /// call the driver.
     pub(super) functions: BTreeMap<String, Option<&'static str>>,
     /// The public traits of the crates, each with its functions.
     traits: BTreeMap<String, BTreeMap<String, Option<&'static str>>>,
@@ -37,7 +39,8 @@ pub(super) struct Interface {
     module: String,
 }
 
-/// Collects the types, traits and hidden names, which must be complete before the functions are collected.
+/// Collects the types, traits and hidden names, which must be complete before the functions are
+/// collected.
 struct Names<'a>(&'a mut Interface);
 
 impl Interface {
@@ -304,7 +307,8 @@ fn type_name(of: &Type) -> Option<String> {
     }
 }
 
-/// Returns the Rust files below `folder`, each with its module name, without modules that this platform does not compile.
+/// Returns the Rust files below `folder`, each with its module name, without modules that this
+/// platform does not compile.
 fn present_files(folder: &Path) -> Vec<(String, File)> {
     let files = files(folder);
     let modules = files

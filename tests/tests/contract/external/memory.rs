@@ -1,4 +1,5 @@
-//! [`ExternalMemory`] on hardware: a driver imports the file descriptors of its own physical memory as opaque ones.
+//! [`ExternalMemory`] on hardware: a driver imports the file descriptors of its own physical memory
+//! as opaque ones.
 
 use curium_driver::AsRawStream as _;
 use curium_driver::{MemoryHandleTypes, call};
@@ -44,7 +45,8 @@ fn memory_outlives_its_descriptor() -> TestResult {
             (mapping.as_pointer(), 3, bytes),
             (buffer.as_pointer(), 9, bytes - 4),
         ] {
-            // SAFETY: the memory has these bytes, and the stream is synchronized before the memory is freed.
+            // SAFETY: the memory has these bytes, and the stream is synchronized before the memory
+            // is freed.
             unsafe {
                 call!(
                     driver,

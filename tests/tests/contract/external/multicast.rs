@@ -28,7 +28,8 @@ fn calls() -> Vec<&'static str> {
     std::mem::take(&mut *CALLS.lock())
 }
 
-/// Creates simulated physical memory in place of the multicast object: the driver uses one handle type for both.
+/// Creates simulated physical memory in place of the multicast object: the driver uses one handle
+/// type for both.
 unsafe extern "C" fn create(
     output: *mut CUmemGenericAllocationHandle,
     properties: *const CUmulticastObjectProp,

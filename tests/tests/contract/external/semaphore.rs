@@ -128,7 +128,8 @@ fn assert_outlives_work(stream: &Stream, semaphore: impl Send, gate: Gate) {
     assert_eq!(calls(), ["destroy"]);
 }
 
-/// Runs `test` in a context of the driver with hand-written semaphore functions, one test at a time.
+/// Runs `test` in a context of the driver with hand-written semaphore functions, one test at a
+/// time.
 fn with_context(test: impl FnOnce(&Context) -> TestResult) -> TestResult {
     if uses_cuda() {
         return skip("needs the simulator");
@@ -163,7 +164,8 @@ fn dropped_semaphore_outlives_its_uses(context: &Context) -> TestResult {
     Ok(())
 }
 
-/// A semaphore of a graph dropped during a capture outlives its launches and keeps the capture valid.
+/// A semaphore of a graph dropped during a capture outlives its launches and keeps the capture
+/// valid.
 #[driver_test(with_context)]
 fn graph_semaphore_dropped_in_a_capture_survives(context: &Context) -> TestResult {
     let stream = context.stream()?;

@@ -1,4 +1,5 @@
-//! cuFFT in captures: transforms become nodes, and the graph keeps the plan, the workspace and the memory.
+//! cuFFT in captures: transforms become nodes, and the graph keeps the plan, the workspace and the
+//! memory.
 
 use curium_driver::{AsRawStream as _, Graph};
 use curium_fft::{Complex64, Error, Plan, Shape};
@@ -39,7 +40,8 @@ fn transform_reads_its_data_at_each_launch(test: &TestDriver) -> TestResult {
     Ok(())
 }
 
-/// A plan that exists is used in a capture without being created again, and on another stream afterwards.
+/// A plan that exists is used in a capture without being created again, and on another stream
+/// afterwards.
 #[driver_test]
 fn plan_moves_to_a_capture_and_back(test: &TestDriver) -> TestResult {
     let stream = test.stream();

@@ -24,7 +24,8 @@ impl Random {
     }
 }
 
-/// One side of a random transform: the positions of its elements, in order, and the number of elements of the memory.
+/// One side of a random transform: the positions of its elements, in order, and the number of
+/// elements of the memory.
 struct Side {
     embedding: Embedding,
     positions: Vec<usize>,

@@ -2,7 +2,8 @@
 
 use curium_fft::Complex64;
 
-/// Transforms data of these lengths, slowest first, by the sum that defines it. `sign` is that of the exponent.
+/// Transforms data of these lengths, slowest first, by the sum that defines it. `sign` is that of
+/// the exponent.
 pub(super) fn transform(lengths: &[usize], sign: f64, data: &[Complex64]) -> Vec<Complex64> {
     let indices = |mut position: usize| {
         let mut indices = vec![0; lengths.len()];
@@ -30,7 +31,8 @@ pub(super) fn transform(lengths: &[usize], sign: f64, data: &[Complex64]) -> Vec
         .collect()
 }
 
-/// Returns the numbers of a complex side that stand for real data: the first `n / 2 + 1` of each row of `n`.
+/// Returns the numbers of a complex side that stand for real data: the first `n / 2 + 1` of each
+/// row of `n`.
 pub(super) fn half(lengths: &[usize], data: &[Complex64]) -> Vec<Complex64> {
     let row = lengths.last().copied().unwrap_or(1);
     data.chunks_exact(row)

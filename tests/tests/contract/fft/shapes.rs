@@ -1,4 +1,5 @@
-//! Shapes as programs use them: columns of matrices, windows of signals, and streams that wait for each other.
+//! Shapes as programs use them: columns of matrices, windows of signals, and streams that wait for
+//! each other.
 
 use curium_fft::sys::{cudaDataType, cufftResult};
 use curium_fft::{Complex32, Complex64, Embedding, Plan, Shape};
@@ -117,7 +118,8 @@ fn raw_plans_are_taken_over(test: &TestDriver) -> TestResult {
         let created = unsafe { create(&raw mut raw) };
         let length = &raw mut length;
         let bytes = &raw mut bytes;
-        // SAFETY: the plan is live, there is one length for one dimension, and `bytes` is valid for writes.
+        // SAFETY: the plan is live, there is one length for one dimension, and `bytes` is valid for
+        // writes.
         let outcome = unsafe {
             make(
                 raw, 1, length, none, 1, 4, kind, none, 1, 4, kind, 1, bytes, kind,

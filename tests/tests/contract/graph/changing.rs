@@ -152,7 +152,8 @@ fn copies_fills_and_events_take_new_parameters(test: &TestDriver) -> TestResult 
     exec.set_event_wait(waited, &events[1])?;
     run(test, &mut exec)?;
     assert_eq!(words(&second)[..5], [4, 4, 4, 4, 0]);
-    // An event without timing has no elapsed time, and an event that was never recorded cannot be an end point.
+    // An event without timing has no elapsed time, and an event that was never recorded cannot be
+    // an end point.
     assert!(
         events[1].milliseconds_since(&events[1]).is_ok(),
         "the graph has recorded it"

@@ -199,7 +199,8 @@ fn unretained_user_object_is_not_released(test: &TestDriver) -> TestResult {
     Ok(())
 }
 
-/// Asserts that releasing the object is an error before the driver is called, which would accept it.
+/// Asserts that releasing the object is an error before the driver is called, which would accept
+/// it.
 #[track_caller]
 fn assert_not_retained(graph: &mut Graph, object: &UserObject) {
     let error = graph

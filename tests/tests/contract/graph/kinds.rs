@@ -203,7 +203,8 @@ fn node_allocation_lives_until_its_free_node(test: &TestDriver) -> TestResult {
     Ok(())
 }
 
-/// The peak of captured allocations counts what branches can use at once, and not what follows a free.
+/// The peak of captured allocations counts what branches can use at once, and not what follows a
+/// free.
 #[driver_test]
 fn peak_of_captured_allocations(test: &TestDriver) -> TestResult {
     const BYTES: usize = 4 << 20;
@@ -242,7 +243,8 @@ fn peak_of_captured_allocations(test: &TestDriver) -> TestResult {
     Ok(())
 }
 
-/// Returns the device memory in bytes reserved for graphs, after all work has completed and unused memory was trimmed.
+/// Returns the device memory in bytes reserved for graphs, after all work has completed and unused
+/// memory was trimmed.
 fn used(test: &TestDriver) -> TestResult<u64> {
     test.context().synchronize()?;
     test.device().trim_graph_memory()?;

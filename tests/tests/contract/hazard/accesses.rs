@@ -172,11 +172,13 @@ fn panics_in_a_wait(test: &TestDriver, is_leased: bool) -> curium_driver::Result
     Ok(panics.load(Ordering::Relaxed) > 0)
 }
 
-/// A subscriber that panics at an inserted wait neither ends the access nor hides it from later ones.
+/// A subscriber that panics at an inserted wait neither ends the access nor hides it from later
+/// ones.
 #[driver_test]
 fn subscriber_panic_is_contained_by_the_wait(test: &TestDriver) {
     for is_leased in [false, true] {
-        // `tracing` misses the first event of a call site that another thread registers at the same time.
+        // `tracing` misses the first event of a call site that another thread registers at the same
+        // time.
         let has_panicked = (0..10)
             .any(|_| panics_in_a_wait(test, is_leased).expect("the panic ends in the subscriber"));
         assert!(has_panicked, "no subscriber has panicked");

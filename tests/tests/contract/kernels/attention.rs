@@ -72,13 +72,14 @@ fn attend<T: AnyBitPattern + NoUninit>(
     let kernel = kernel::<(&[T], &[T], &[T], &mut [T], u32)>(test, kernels::ATTENTION, name);
     let config = LaunchConfig::new((QUERIES.div_ceil(32) as u32, HEADS as u32), 32);
     let arguments = (&queries, &keys, &values_of, &mut output, QUERIES as u32);
-    // SAFETY: the buffers have a row for each query of each head, and the kernel compares its index with their number.
+    // SAFETY: the buffers have a row for each query of each head, and the kernel compares its index
+    // with their number.
     unsafe { kernel.launch(&stream, config, arguments) }?;
     Ok(values(&output))
 }
 
-/// Asserts that results have the error of single-precision sums, plus a relative error and the smallest number of their
-/// type.
+/// Asserts that results have the error of single-precision sums, plus a relative error and the
+/// smallest number of their type.
 #[track_caller]
 fn assert_attention(found: &[f64], expected: &[(f64, f64)], own: f64, least: f64) {
     assert_eq!(found.len(), expected.len());

@@ -156,7 +156,8 @@ fn lock_is_taken_by_every_thread_in_turn(test: &TestDriver) {
     assert_eq!((values(&lock), values(&counter)), (vec![0], vec![480]));
 }
 
-/// Runs the grid barrier with `blocks` blocks of 64 threads, and checks the value that each thread reads after it.
+/// Runs the grid barrier with `blocks` blocks of 64 threads, and checks the value that each thread
+/// reads after it.
 fn assert_barrier_holds(test: &TestDriver, kernel: &BarrierKernel, blocks: u32) -> TestResult {
     let stream = test.stream();
     let config = LaunchConfig::new(blocks, 64);
@@ -165,7 +166,8 @@ fn assert_barrier_holds(test: &TestDriver, kernel: &BarrierKernel, blocks: u32) 
     let mut written = DeviceBuffer::<u32>::zeroed(&stream, threads as usize)?;
     let mut output = DeviceBuffer::<u32>::zeroed(&stream, threads as usize)?;
     let arguments = (&mut arrived, &mut written, &mut output);
-    // SAFETY: the buffers have a word for each thread, and the launch is cooperative: all blocks are resident.
+    // SAFETY: the buffers have a word for each thread, and the launch is cooperative: all blocks
+    // are resident.
     unsafe { kernel.launch_cooperative(&stream, config, arguments) }?;
     assert_eq!(
         values(&output),

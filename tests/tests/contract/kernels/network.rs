@@ -1,4 +1,5 @@
-//! Building blocks of neural networks. Elementary functions have the errors documented by the device library.
+//! Building blocks of neural networks. Elementary functions have the errors documented by the
+//! device library.
 
 use curium_driver::LaunchConfig;
 use curium_memory::DeviceBuffer;
@@ -159,8 +160,8 @@ fn directed_results_enclose_the_exact_one(test: &TestDriver) -> TestResult {
     for (pair, found) in input.chunks(2).zip(values(&output).chunks(12)) {
         let a = f64::from(pair[0]);
         let b = f64::from(pair[1]);
-        // Sums and products of `f32` of similar magnitude are exact in `f64`; quotients are checked by
-        // multiplication.
+        // Sums and products of `f32` of similar magnitude are exact in `f64`; quotients are checked
+        // by multiplication.
         for (results, exact) in [
             (&found[..4], a + b),
             (&found[4..8], a * b),

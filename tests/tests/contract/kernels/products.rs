@@ -40,7 +40,8 @@ fn product<T: AnyBitPattern + NoUninit>(
     Ok(values(&product))
 }
 
-/// Returns each element, accumulated along the depth by `step`, which receives the sum and the indices of both factors.
+/// Returns each element, accumulated along the depth by `step`, which receives the sum and the
+/// indices of both factors.
 fn summed<S>(
     (rows, depth, columns): Shape,
     zero: impl Fn() -> S,

@@ -55,8 +55,8 @@ impl Format {
     }
 }
 
-/// Returns a · b + c of 16-bit numbers. If a double cannot represent it, returns a neighboring double with an odd last
-/// bit, so that the rounding to 16 bits is the only one.
+/// Returns a · b + c of 16-bit numbers. If a double cannot represent it, returns a neighboring
+/// double with an odd last bit, so that the rounding to 16 bits is the only one.
 pub(super) fn fused(a: f64, b: f64, c: f64) -> f64 {
     let product = a * b;
     let sum = product + c;

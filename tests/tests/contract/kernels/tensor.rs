@@ -29,7 +29,8 @@ pub(super) fn small(seed: u32, count: usize) -> Vec<i32> {
         .collect()
 }
 
-/// Returns the product of small matrices, the first in row-major and the second in column-major order.
+/// Returns the product of small matrices, the first in row-major and the second in column-major
+/// order.
 fn product(a: &[i32], b: &[i32], depth: usize, columns: usize) -> Vec<i32> {
     (0..a.len() / depth * columns)
         .map(|at: usize| {

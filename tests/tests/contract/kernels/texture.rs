@@ -51,8 +51,8 @@ fn read<T>(
     Ok(values(&out))
 }
 
-/// Returns the index of an element for a coordinate that may be out of bounds, as CUDA documents it; `None` is the
-/// border.
+/// Returns the index of an element for a coordinate that may be out of bounds, as CUDA documents
+/// it; `None` is the border.
 fn folded(mode: AddressMode, is_normalized: bool, index: i64, extent: i64) -> Option<usize> {
     let coordinate = match mode {
         AddressMode::Border => {
@@ -270,7 +270,8 @@ fn bytes_are_normalized() -> TestResult {
             bright => ((bright + 0.055) / 1.055).powf(2.4),
         };
         let expected: Vec<f32> = fractions.iter().enumerate().map(brightness).collect();
-        // The precision is unspecified: the error of hardware is half a step of a byte, which is largest near white.
+        // The precision is unspecified: the error of hardware is half a step of a byte, which is
+        // largest near white.
         let step = 1.0 - brightness((0, &(254.0 / 255.0)));
         assert_near(
             &read(test, "read_colors", &texture, &positions, (2, 4))?,

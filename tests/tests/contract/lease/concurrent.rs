@@ -1,4 +1,5 @@
-//! Graph launches and owner accesses on several threads, with call observers that run code in the middle.
+//! Graph launches and owner accesses on several threads, with call observers that run code in the
+//! middle.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};

@@ -1,5 +1,5 @@
-//! A graph outlives its inputs: each object is dropped, and its memory is allocated again by other code, before the
-//! graph is launched.
+//! A graph outlives its inputs: each object is dropped, and its memory is allocated again by other
+//! code, before the graph is launched.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -21,8 +21,8 @@ use super::{LEN, buffer, captured, values};
 /// Returns a kernel declared safe for the arguments of these tests.
 fn kernel<S: Signature>(test: &TestDriver, ptx: &str, name: &str) -> TestResult<SafeKernel<S>> {
     let kernel = Library::from_ptx(test.driver(), ptx).and_then(|library| library.kernel(name));
-    // SAFETY: the tests pass buffers as long as the kernel's comment requires, and the counts that the kernel compares
-    // its indices with.
+    // SAFETY: the tests pass buffers as long as the kernel's comment requires, and the counts that
+    // the kernel compares its indices with.
     unsafe { Ok(kernel?.declare_safe()) }
 }
 

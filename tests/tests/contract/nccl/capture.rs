@@ -1,4 +1,5 @@
-//! Operations in graphs: every rank captures and launches them alike, and the graph keeps the communicator and leases the memory.
+//! Operations in graphs: every rank captures and launches them alike, and the graph keeps the
+//! communicator and leases the memory.
 
 use curium_driver::Graph;
 use curium_tests::{TestResult, driver_test};

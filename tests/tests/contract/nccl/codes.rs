@@ -1,4 +1,5 @@
-//! The codes that NCCL returns for unusual calls of one rank, as observed with NCCL 2.28 on an H200.
+//! The codes that NCCL returns for unusual calls of one rank, as observed with NCCL 2.28 on an
+//! H200.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -26,7 +27,8 @@ macro_rules! code {
     }};
 }
 
-/// Calls the test with NCCL's functions and the only rank of a communicator, which the test may end by setting it to null.
+/// Calls the test with NCCL's functions and the only rank of a communicator, which the test may end
+/// by setting it to null.
 fn on_rank(test: impl Fn(&Api, &Context, &mut ncclComm_t)) -> TestResult {
     on_driver(|driver| {
         let library = nccl();

@@ -281,7 +281,8 @@ fn old_library_refuses_fp8() -> TestResult {
     on_simulator(Config::new(), |driver, _| -> TestResult {
         let mut api = simulated_functions();
         api.ncclGetVersion = Some(old_version);
-        // SAFETY: the functions are those of the library for simulated devices, which has more elements.
+        // SAFETY: the functions are those of the library for simulated devices, which has more
+        // elements.
         let old = unsafe { Nccl::from_api(api) }?;
         let context = context(driver.driver(), 0);
         let stream = context.stream()?;

@@ -133,7 +133,8 @@ fn shrunken_communicator_has_the_ranks_that_remain(rank: &mut Rank) -> TestResul
 fn borrowed_communicator_is_left_alone(rank: &mut Rank) -> TestResult {
     let context = rank.communicator.context().clone();
     let raw = rank.communicator.as_raw()?;
-    // SAFETY: the communicator is live and blocking, and used by this thread only, after each other.
+    // SAFETY: the communicator is live and blocking, and used by this thread only, after each
+    // other.
     let mut borrowed = unsafe { Communicator::borrow_raw(&nccl(), &context, raw) }?;
     assert_eq!(
         (borrowed.rank(), borrowed.size()),

@@ -1,4 +1,5 @@
-//! Ranks that call different operations: the simulator reports both, where hardware waits or computes nonsense.
+//! Ranks that call different operations: the simulator reports both, where hardware waits or
+//! computes nonsense.
 
 use std::sync::Barrier;
 use std::thread;
@@ -12,7 +13,8 @@ use parking_lot::Mutex;
 
 use super::{Rank, context, nccl, on_ranks_with};
 
-/// Runs a call on rank 0, and then one on rank 1. Returns the errors of the second call and of the first rank's wait.
+/// Runs a call on rank 0, and then one on rank 1. Returns the errors of the second call and of the
+/// first rank's wait.
 fn errors(
     first: impl Fn(&mut Rank) -> curium_nccl::Result<()> + Sync,
     second: impl Fn(&mut Rank) -> curium_nccl::Result<()> + Sync,

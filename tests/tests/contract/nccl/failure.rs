@@ -333,7 +333,8 @@ fn rank_deaths_hang_nobody() {
         return skip("needs the simulator");
     }
     curium_tests::in_new_process(|| {
-        // Those of a batch run at the same time, so that a timeout can be long enough for a busy machine.
+        // Those of a batch run at the same time, so that a timeout can be long enough for a busy
+        // machine.
         for batch in 0..4 {
             thread::scope(|scope| {
                 for death in 25 * batch..25 * (batch + 1) {
@@ -347,7 +348,8 @@ fn rank_deaths_hang_nobody() {
     });
 }
 
-/// Runs two ranks, of which rank 1 stops before an operation, and expects an error of this operation and of no earlier one.
+/// Runs two ranks, of which rank 1 stops before an operation, and expects an error of this
+/// operation and of no earlier one.
 fn die_at_operation(last: usize) -> TestResult {
     on_ranks_with(2, with_timeout(2_000), |mut rank| {
         let mut memory = rank.buffer(&[1.0_f32; 16]);

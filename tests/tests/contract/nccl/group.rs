@@ -190,7 +190,8 @@ fn operations_outside_the_group_are_refused_within_it(rank: &mut Rank) -> TestRe
     Ok(())
 }
 
-/// A value whose drop waits until another thread has aborted a communicator, and sends whether it has.
+/// A value whose drop waits until another thread has aborted a communicator, and sends whether it
+/// has.
 struct AbortsElsewhere(AbortHandle, Sender<bool>);
 
 impl Drop for AbortsElsewhere {

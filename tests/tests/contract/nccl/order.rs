@@ -1,6 +1,7 @@
 //! Operations are ordered with the work of other streams on the same memory.
 //!
-//! A gate holds the earlier work back, so that an operation that does not wait for it runs first and is seen.
+//! A gate holds the earlier work back, so that an operation that does not wait for it runs first
+//! and is seen.
 
 use std::sync::Barrier;
 use std::thread;

@@ -1,4 +1,5 @@
-//! Ranks that are processes: on the simulator with a simulator each, and with `CURIUM_TEST_DRIVER=cuda` on this machine's devices.
+//! Ranks that are processes: on the simulator with a simulator each, and with
+//! `CURIUM_TEST_DRIVER=cuda` on this machine's devices.
 
 use std::io::Write as _;
 use std::net::{TcpListener, TcpStream};

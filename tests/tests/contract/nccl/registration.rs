@@ -1,4 +1,5 @@
-//! Registered memory: it is deregistered once, after the operations on it, and lives at least as long.
+//! Registered memory: it is deregistered once, after the operations on it, and lives at least as
+//! long.
 
 use std::sync::{Arc, OnceLock};
 use std::thread;
@@ -278,7 +279,8 @@ fn unregistrable_memory_is_returned(driver: &TestDriver, size: usize) -> TestRes
     let expected = "Communicator::register: the stream belongs to another device (1, the communicator is on 0)";
     assert_eq!(refused.to_string(), expected);
     assert_eq!(refused.value.len(), 8);
-    // Memory of a pool has an address that is a multiple of 256 bytes at least; one of several is not a multiple of 4096.
+    // Memory of a pool has an address that is a multiple of 256 bytes at least; one of several is
+    // not a multiple of 4096.
     let unaligned =
         (0..16).map(|_| DeviceBuffer::<f32>::zeroed(&streams[0], 64).expect("allocation failed"));
     let unaligned: Vec<_> = unaligned.collect();

@@ -41,7 +41,8 @@ fn two_hundred_and_fifty_six_ranks_reduce_in_a_group(
     Ok(())
 }
 
-/// One of 256 ranks calls something else. Whatever the order of the calls, the last error names this rank first, and its call.
+/// One of 256 ranks calls something else. Whatever the order of the calls, the last error names
+/// this rank first, and its call.
 #[simulator_test(Config::new().with_devices(RANKS as u32))]
 fn wrong_rank_of_many_is_named(driver: &TestDriver, _: &Simulator) -> TestResult {
     let contexts: Vec<_> = (0..RANKS)

@@ -16,7 +16,8 @@ pub(crate) struct Block<R: Resource> {
 
 impl<R: Resource> Drop for Block<R> {
     fn drop(&mut self) {
-        // SAFETY: the block was allocated from this resource with this size and alignment, and is not in use.
+        // SAFETY: the block was allocated from this resource with this size and alignment, and is
+        // not in use.
         let freed = unsafe {
             self.resource
                 .deallocate(&self.stream, self.pointer, BYTES, 256)

@@ -1,4 +1,5 @@
-//! Numbers have the distribution that they are drawn from: means, variances and the distance of Kolmogorov and Smirnov.
+//! Numbers have the distribution that they are drawn from: means, variances and the distance of
+//! Kolmogorov and Smirnov.
 
 use curium_driver::Stream;
 use curium_memory::DeviceBuffer;
@@ -13,12 +14,14 @@ use super::{seeded, with_dimensions};
 /// The numbers of one sample.
 const LEN: usize = 16_384;
 
-/// The largest distance between the distribution of a sample and the right one: a right one exceeds it once in 10,000 samples.
+/// The largest distance between the distribution of a sample and the right one: a right one exceeds
+/// it once in 10,000 samples.
 fn largest_distance() -> f64 {
     2.3 / (LEN as f64).sqrt()
 }
 
-/// Returns the largest difference between the distribution of the numbers and the probability that one is at most `number`.
+/// Returns the largest difference between the distribution of the numbers and the probability that
+/// one is at most `number`.
 fn distance(mut numbers: Vec<f64>, cumulative: impl Fn(f64) -> f64) -> f64 {
     numbers.sort_unstable_by(f64::total_cmp);
     let len = numbers.len() as f64;
@@ -40,7 +43,8 @@ fn mean_and_variance(numbers: &[f64]) -> (f64, f64) {
     (mean, variance)
 }
 
-/// The probability that a normal number is at most `x`, with an error of 10⁻⁷ (Abramowitz and Stegun 7.1.26).
+/// The probability that a normal number is at most `x`, with an error of 10⁻⁷ (Abramowitz and
+/// Stegun 7.1.26).
 fn normal(x: f64) -> f64 {
     let z = x.abs() / std::f64::consts::SQRT_2;
     let t = 1.0 / (1.0 + 0.327_591_1 * z);

@@ -1,4 +1,5 @@
-//! Sequences: seeds, offsets, orders, and generators of the host, of other code and of other threads.
+//! Sequences: seeds, offsets, orders, and generators of the host, of other code and of other
+//! threads.
 
 use curium_driver::Stream;
 use curium_memory::DeviceBuffer;

@@ -18,7 +18,8 @@ pub(super) struct Graphs {
     launches: usize,
 }
 
-/// A graph that copies a part of an allocation to the same place in another, optionally followed by a fill.
+/// A graph that copies a part of an allocation to the same place in another, optionally followed by
+/// a fill.
 struct Copy {
     executable: GraphExec,
     source: u64,
@@ -47,8 +48,8 @@ impl Graphs {
         }
     }
 
-    /// Captures a copy of a part of an allocation to the same place in another and, on a forked stream, an optional
-    /// fill.
+    /// Captures a copy of a part of an allocation to the same place in another and, on a forked
+    /// stream, an optional fill.
     pub(super) fn capture(
         &mut self,
         context: &Context,

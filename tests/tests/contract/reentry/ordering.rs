@@ -1,4 +1,5 @@
-//! Call observers whose thread is making a stream wait for other accesses, and holds locks for that.
+//! Call observers whose thread is making a stream wait for other accesses, and holds locks for
+//! that.
 
 use std::sync::Arc;
 use std::thread;

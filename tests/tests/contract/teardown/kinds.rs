@@ -1,5 +1,5 @@
-//! Deallocation of every kind of memory: during a capture of other code, at the second attempt, and as a counted leak if
-//! every attempt fails.
+//! Deallocation of every kind of memory: during a capture of other code, at the second attempt, and
+//! as a counted leak if every attempt fails.
 
 use std::any::Any;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Every form that the simulator accepts has a test: valid and invalid spellings are loaded one by one.
+//! Every form that the simulator accepts has a test: valid and invalid spellings are loaded one by
+//! one.
 
 use std::collections::BTreeSet;
 
@@ -14,8 +15,8 @@ use super::{BlockForm, forms, module};
 const TYPES: &str =
     "{pred,b8,u8,s8,b16,u16,s16,f16,bf16,b32,u32,s32,f32,f16x2,bf16x2,tf32,b64,u64,s64,f64,b128}";
 
-/// Spellings with their operands: `D` and `S` are registers of the type, and `A` is an address in the spelled state
-/// space.
+/// Spellings with their operands: `D` and `S` are registers of the type, and `A` is an address in
+/// the spelled state space.
 const CANDIDATES: [(&str, &str); 11] = [
     (
         "ld{,.global,.shared,.local,.const,.param,.shared::cta,.shared::cluster}{,.v2,.v4,.v8}.TYPES",

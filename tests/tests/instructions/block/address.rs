@@ -36,7 +36,8 @@ fn word(all: &[Sources], thread: usize, own: bool) -> u64 {
     if own { all[thread][0] } else { TABLE[0] }
 }
 
-/// `cvta` in both directions: the generic address reads the same word, and the converted address equals the original.
+/// `cvta` in both directions: the generic address reads the same word, and the converted address
+/// equals the original.
 fn conversions() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for (space, place, own) in PLACES {
@@ -94,7 +95,8 @@ fn spaces() -> Vec<BlockForm> {
     ];
     asked
         .map(|(space, architecture): (&'static str, u32)| {
-            // Constants and parameters may lie in global memory too: they are tested only for their own state spaces.
+            // Constants and parameters may lie in global memory too: they are tested only for their
+            // own state spaces.
             let locations: Vec<_> = PLACES
                 .into_iter()
                 .filter(|(name, _, is_everywhere)| *is_everywhere || space.starts_with(name))
@@ -250,7 +252,8 @@ fn moves() -> Vec<BlockForm> {
             [value(low(all, thread, bits)), 0, 0, 0]
         }));
     }
-    // Each part receives the bits of its own width; a part may be discarded, or be the register itself.
+    // Each part receives the bits of its own width; a part may be discarded, or be the register
+    // itself.
     let unpacked = [
         ("mov.b32 unpacked", "mov.b32 {%h8, %h9}, %r0;", 'h', 16, 2),
         (
@@ -312,7 +315,8 @@ fn moves() -> Vec<BlockForm> {
     forms
 }
 
-/// Special registers: exact values if the launch determines them, otherwise the relations between them.
+/// Special registers: exact values if the launch determines them, otherwise the relations between
+/// them.
 fn knowledge() -> Vec<BlockForm> {
     type Value = fn(u64) -> u64;
     let exact: [(&str, u32, Value); 34] = [

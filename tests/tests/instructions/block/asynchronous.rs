@@ -29,8 +29,8 @@ WAIT:
     @!%p2 bra WAIT;
     ";
 
-/// `cp.async` of every size and form: from the thread's words in global memory to its location in shared memory,
-/// zero-filled after the source size.
+/// `cp.async` of every size and form: from the thread's words in global memory to its location in
+/// shared memory, zero-filled after the source size.
 fn copies() -> Vec<BlockForm> {
     let mut patterns = Vec::new();
     for spelling in

@@ -1,5 +1,5 @@
-//! Atomics and reductions: every operation, type, state space, memory order and scope. A thread writes the value that
-//! the atomic returned and the value in memory after it.
+//! Atomics and reductions: every operation, type, state space, memory order and scope. A thread
+//! writes the value that the atomic returned and the value in memory after it.
 
 use super::pattern::{expand, expand_named};
 use super::{BlockForm, output_from_bytes};
@@ -24,7 +24,8 @@ const VECTORS: &str =
 /// The operations tested with every memory order.
 const SOME: &str = "{add.u32,cas.b64,exch.b32,max.s64,add.f32}";
 
-/// The minimum compute capability, and spellings; capitalized names are replaced by their definitions.
+/// The minimum compute capability, and spellings; capitalized names are replaced by their
+/// definitions.
 const PATTERNS: [(u32, &str); 18] = [
     (75, "atom{,.global,.shared,.shared::cta}.OPERATIONS"),
     (
@@ -224,8 +225,8 @@ impl Target {
     }
 }
 
-/// Returns element `index` of the value that a thread stores, combines or swaps: its operands, rotated differently for
-/// each.
+/// Returns element `index` of the value that a thread stores, combines or swaps: its operands,
+/// rotated differently for each.
 fn element(words: &Sources, index: usize, source: usize, bits: u32) -> u128 {
     let turned = |word: u64| word.rotate_left(7 * index as u32);
     if bits == 128 {
@@ -369,8 +370,9 @@ fn put(
         let right = 64 - 7 * index;
         let narrow = match bits {
             64 => format!("mov.b64 {to}, %l28"),
-            // The compiler of CUDA 13.0 uses the upper half of an addend that is the low word of a 64-bit register's
-            // upper word, if it combines two half-precision sums in shared memory.
+            // The compiler of CUDA 13.0 uses the upper half of an addend that is the low word of a
+            // 64-bit register's upper word, if it combines two half-precision sums in shared
+            // memory.
             32 if target.kind.ends_with("x2") => {
                 format!("st.global.b64 [%work+32], %l28; ld.volatile.global.b32 {to}, [%work+32]")
             }

@@ -45,7 +45,8 @@ fn meetings() -> Vec<BlockForm> {
     .collect()
 }
 
-/// Returns forms in which the first warp arrives and continues, and the second waits and reads the first one's data.
+/// Returns forms in which the first warp arrives and continues, and the second waits and reads the
+/// first one's data.
 fn arrivals() -> Vec<BlockForm> {
     let opcodes = expand("{bar,bar.cta,barrier,barrier.cta,barrier.aligned,barrier.cta.aligned}");
     let operands = ["1, 64", "%r10, 64", "%r10, %r11"];
@@ -146,7 +147,8 @@ fn reductions() -> Vec<BlockForm> {
     forms
 }
 
-/// Returns forms that pass a word between warps with a flag, and a fence between the word and the flag on both sides.
+/// Returns forms that pass a word between warps with a flag, and a fence between the word and the
+/// flag on both sides.
 fn fences() -> Vec<BlockForm> {
     let patterns = [
         (75, "membar.{cta,gl,sys}"),
@@ -211,7 +213,8 @@ OUT:"
     forms
 }
 
-/// Returns forms that are hints, such as prefetches: a value written before is unchanged after them.
+/// Returns forms that are hints, such as prefetches: a value written before is unchanged after
+/// them.
 fn hints() -> Vec<BlockForm> {
     let patterns = [
         (75, "prefetch{,.global}.{L1,L2} [%work]"),

@@ -1,5 +1,5 @@
-//! Calls: direct, with a prototype and with a list of targets; with parameters of every type, structures by value,
-//! recursion, and functions that do not return.
+//! Calls: direct, with a prototype and with a list of targets; with parameters of every type,
+//! structures by value, recursion, and functions that do not return.
 
 mod function;
 
@@ -30,8 +30,8 @@ fn adding(name: &str, number: u64) -> String {
     )
 }
 
-/// Calls a function of one word with `%l0`; the result is in `%l8`. `CALL` is replaced by the call without its target
-/// list or prototype.
+/// Calls a function of one word with `%l0`; the result is in `%l8`. `CALL` is replaced by the call
+/// without its target list or prototype.
 fn call(callee: &str, signature: &str) -> String {
     format!(
         "{{
@@ -50,8 +50,8 @@ fn plus(number: u64) -> impl Fn(&[Sources], usize) -> Output {
     move |all, thread| [all[thread][0].wrapping_add(number), 0, 0, 0]
 }
 
-/// One parameter and one result of each type, which a function reads, inverts and returns; narrow types in wider
-/// registers.
+/// One parameter and one result of each type, which a function reads, inverts and returns; narrow
+/// types in wider registers.
 fn scalars() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for kind in expand("{b8,u8,s8,b16,u16,s16,b32,u32,s32,f32,b64,u64,s64,f64}") {
@@ -131,8 +131,8 @@ fn scalars() -> Vec<BlockForm> {
     forms
 }
 
-/// Structures by value: a function returns one with reversed bytes, and increments a byte of its own copy before, which
-/// the caller does not observe.
+/// Structures by value: a function returns one with reversed bytes, and increments a byte of its
+/// own copy before, which the caller does not observe.
 fn structures() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for (align, size) in [
@@ -251,7 +251,8 @@ fn by_address() -> BlockForm {
     form.declaring(function)
 }
 
-/// Parameter lists: of all widths, empty, with immediate values, and with registers in place of `.param` variables.
+/// Parameter lists: of all widths, empty, with immediate values, and with registers in place of
+/// `.param` variables.
 fn lists() -> Vec<BlockForm> {
     let many = ".func (.param .align 16 .b8 result[32]) FNspread(.param .b8 a, .param .b64 b, .param .b16 c, .param .f64 d, .param .f32 e, \
                 .param .align 2 .b8 f[6], .param .b32 g)

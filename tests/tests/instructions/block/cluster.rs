@@ -1,5 +1,5 @@
-//! Clusters of several blocks: special registers, cluster barriers, and accesses, atomics, arrivals and copies to the
-//! next block.
+//! Clusters of several blocks: special registers, cluster barriers, and accesses, atomics, arrivals
+//! and copies to the next block.
 
 mod object;
 
@@ -18,7 +18,8 @@ pub(super) fn forms() -> Vec<BlockForm> {
     forms.into_iter().map(|form| form.needs(90)).collect()
 }
 
-/// Grids and their clusters: the second is three-dimensional, and the third has the largest portable cluster size.
+/// Grids and their clusters: the second is three-dimensional, and the third has the largest
+/// portable cluster size.
 const GRIDS: [([u32; 3], [u32; 3]); 5] = [
     ([4, 1, 1], [2, 1, 1]),
     ([2, 4, 2], [1, 2, 2]),
@@ -106,9 +107,9 @@ fn in_clusters(
 /// Cluster sizes in one dimension, each with a grid of two clusters.
 const SIZES: [u32; 3] = [2, 4, 8];
 
-/// Prepares an exchange with the next block of the cluster, cyclically: each thread stores its operands in its own
-/// shared memory, and computes its location in the next block in `%r21`, the generic address in `%l21`, and the rank of
-/// the next block in `%r20`.
+/// Prepares an exchange with the next block of the cluster, cyclically: each thread stores its
+/// operands in its own shared memory, and computes its location in the next block in `%r21`, the
+/// generic address in `%l21`, and the rank of the next block in `%r20`.
 const NEXT: &str = "st.shared.v2.b64 [%shared], {%l0, %l1};
     st.shared.v2.b64 [%shared+16], {%l2, %l3};
     mov.u32 %r20, %cluster_ctarank;
@@ -148,7 +149,8 @@ fn exchange(
     form.in_clusters([2 * size, 1, 1], [size, 1, 1])
 }
 
-/// Returns each spelling of the cluster barrier: a word passes to the next block through its shared memory.
+/// Returns each spelling of the cluster barrier: a word passes to the next block through its shared
+/// memory.
 fn barriers() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     let arrivals = expand("barrier.cluster.arrive{,.release,.relaxed}{,.aligned}");
@@ -262,7 +264,8 @@ fn addresses() -> Vec<BlockForm> {
         .flat_map(|way| SIZES.map(|size| (way, size)))
     {
         for block in ["%r20", "0", "1"] {
-            // The rank of a mapped address is the block, and mapping it back returns the original address.
+            // The rank of a mapped address is the block, and mapping it back returns the original
+            // address.
             let code = format!(
                 "{NEXT}cvt.u64.u32 %l20, %shared;
     {map} {to}, {from}, {block};
@@ -381,8 +384,8 @@ fn accesses() -> Vec<BlockForm> {
     forms
 }
 
-/// Atomics and reductions of each operation in the next block's shared memory: the returned values and the resulting
-/// memory.
+/// Atomics and reductions of each operation in the next block's shared memory: the returned values
+/// and the resulting memory.
 fn atomics() -> Vec<BlockForm> {
     let names = [("OPERATIONS", OPERATIONS), ("REDUCTIONS", REDUCTIONS)];
     let mut forms = Vec::new();

@@ -1,5 +1,6 @@
-//! Matrix products with elements at the limits of their types. For floating-point types each sum has one nonzero
-//! product, so that neither the order of the sum nor its rounding affects the result.
+//! Matrix products with elements at the limits of their types. For floating-point types each sum
+//! has one nonzero product, so that neither the order of the sum nor its rounding affects the
+//! result.
 
 use super::matrix::{Element, Product, spellings};
 use super::pattern::expand;
@@ -28,8 +29,9 @@ pub(super) fn forms() -> Vec<BlockForm> {
 /// The number of selections of elements.
 const VARIANTS: usize = 3;
 
-/// The edge values of a format: zeros, ones, infinities, NaNs with several payloads, and the smallest and largest
-/// numbers of both signs; those of B are few enough to be multiplied with each of A's.
+/// The edge values of a format: zeros, ones, infinities, NaNs with several payloads, and the
+/// smallest and largest numbers of both signs; those of B are few enough to be multiplied with each
+/// of A's.
 fn edges(format: Format) -> ([u64; 16], [u64; 8]) {
     if format == E4M3 {
         // For formats without infinities.
@@ -172,8 +174,8 @@ impl Problem {
             };
             return u64::from(sum as i64 as u32);
         }
-        // On an H100, products of 8-bit numbers with an f16 result are computed as f16 products, and the addend is
-        // added in f16.
+        // On an H100, products of 8-bit numbers with an f16 result are computed as f16 products,
+        // and the addend is added in f16.
         let in_halves = result == Element::Real(F16) && self.elements[0].bits() == 8;
         let sum = if in_halves {
             let product = pairs.fold(0.0, |sum, (a, b)| a.mul_add(b, sum));
@@ -229,7 +231,8 @@ fn fill(rows: usize, columns: usize, element: impl Fn(usize, usize) -> u64) -> V
         .collect()
 }
 
-/// Integers: each row and each column has one extreme value, for the largest possible sums, or all of them.
+/// Integers: each row and each column has one extreme value, for the largest possible sums, or all
+/// of them.
 fn integers(
     [rows, columns, inner]: [usize; 3],
     elements: [Element; 3],
@@ -408,7 +411,8 @@ fn by_memory() -> Vec<BlockForm> {
     forms
 }
 
-/// Creates a form from its shape, the types of the result, A, B and the addend, and the kind of sum.
+/// Creates a form from its shape, the types of the result, A, B and the addend, and the kind of
+/// sum.
 fn tiles(words: &[&str], variant: usize) -> BlockForm {
     let [shape, result, kind, addend, how @ ..] = words else {
         panic!("{words:?} is not a product")

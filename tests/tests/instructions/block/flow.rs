@@ -1,4 +1,5 @@
-//! Branches by a label and by a list of labels, exits of threads, and stack memory allocated by a function.
+//! Branches by a label and by a list of labels, exits of threads, and stack memory allocated by a
+//! function.
 
 use super::{BlockForm, Output};
 use crate::form::Sources;
@@ -88,8 +89,8 @@ INNER:
     ]
 }
 
-/// `brx.idx` with an index common to all threads and with one that differs, with duplicate labels and with a backward
-/// branch.
+/// `brx.idx` with an index common to all threads and with one that differs, with duplicate labels
+/// and with a backward branch.
 fn indexed() -> Vec<BlockForm> {
     let list = "WAYS: .branchtargets ZERO, ONE, TWO, ONE, LAST;\n    ";
     let ways = "ZERO:
@@ -206,7 +207,8 @@ fn ends() -> Vec<BlockForm> {
     forms
 }
 
-/// `alloca`, `stacksave` and `stackrestore`: allocations do not overlap, are aligned, and live until they are released.
+/// `alloca`, `stacksave` and `stackrestore`: allocations do not overlap, are aligned, and live
+/// until they are released.
 fn stacks() -> Vec<BlockForm> {
     let answer = "selp.b64 %l8, 1, 0, %p1; st.global.b64 [%out], %l8;";
     let apart = "mov.b64 %l10, 16;
@@ -243,8 +245,8 @@ fn stacks() -> Vec<BlockForm> {
             always_one,
         ));
     }
-    // Each thread allocates a size of its own, and fills it; a function called then has variables of its own. The total
-    // is far less than the default stack of one kilobyte per thread.
+    // Each thread allocates a size of its own, and fills it; a function called then has variables
+    // of its own. The total is far less than the default stack of one kilobyte per thread.
     let each = "and.b32 %r8, %thread, 7;
     add.u32 %r8, %r8, 1;
     mul.wide.u32 %l9, %r8, 8;

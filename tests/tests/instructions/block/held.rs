@@ -1,5 +1,5 @@
-//! Kernels whose operands the host places in registers and shared memory, and that write a digest of their result
-//! registers.
+//! Kernels whose operands the host places in registers and shared memory, and that write a digest
+//! of their result registers.
 
 use curium_memory::DeviceBuffer;
 
@@ -8,7 +8,8 @@ use super::{BlockForm, Output, Prepared};
 /// The multiplier of the digest.
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The operands of an instruction: an image of shared memory at `%tile`, and registers by number and thread.
+/// The operands of an instruction: an image of shared memory at `%tile`, and registers by number
+/// and thread.
 pub(super) struct Held {
     pub(super) image: Vec<u8>,
     pub(super) inputs: Vec<Vec<u32>>,

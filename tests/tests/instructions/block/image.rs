@@ -1,4 +1,5 @@
-//! Test images: arrays with elements computed from their coordinates, and the expected results of texture fetches.
+//! Test images: arrays with elements computed from their coordinates, and the expected results of
+//! texture fetches.
 
 use std::sync::Arc;
 
@@ -177,8 +178,8 @@ impl Picture {
         })
     }
 
-    /// Returns the result beyond the boundary on an H100: for integers the low bits of the border color, otherwise the
-    /// nearest number of the element's format.
+    /// Returns the result beyond the boundary on an H100: for integers the low bits of the border
+    /// color, otherwise the nearest number of the element's format.
     fn border(&self) -> [f64; 4] {
         let number = |value: f32| match self.channel {
             Channel::U32 | Channel::S32 => self.channel.value(value.to_bits()),
@@ -227,14 +228,15 @@ impl Picture {
         Some(wrapped as usize)
     }
 
-    /// Returns the result of a texture fetch at unnormalized coordinates; the third coordinate of a layered image is
-    /// its layer.
+    /// Returns the result of a texture fetch at unnormalized coordinates; the third coordinate of a
+    /// layered image is its layer.
     pub(super) fn sample(&self, level: u32, at: &[f64], layer: Option<usize>) -> [f64; 4] {
         let extents = self.extents(level, layer.is_some());
         let layer = layer.map(|layer| layer.min(extents[2] - 1));
         let is_linear = self.options.filter == FilterMode::Linear;
         let corners = if is_linear { 1 << at.len() } else { 1 };
-        // The position of the first of two elements in units of 1/256; the remainder is the weight of the second.
+        // The position of the first of two elements in units of 1/256; the remainder is the weight
+        // of the second.
         let steps: Vec<i64> = at
             .iter()
             .zip(extents)
@@ -282,8 +284,8 @@ impl Picture {
         }
     }
 
-    /// Creates the array; its texture is the first word of the table, and its surface the second if it supports
-    /// surfaces.
+    /// Creates the array; its texture is the first word of the table, and its surface the second if
+    /// it supports surfaces.
     pub(super) fn prepare(self) -> impl Fn(&Stream) -> Result<Prepared> {
         macro_rules! prepare {
             ($stream:ident, $($channel:ident: $number:ty),*) => {
@@ -355,9 +357,10 @@ impl Picture {
     }
 }
 
-/// Returns the weight of a corner as an H100 computes it: the weight of a layer is split between its two columns, and
-/// the weight of a column between its two rows, in units of 1/256. The second column, the first row of the first column
-/// and the second row of the second are rounded to nearest, and the others receive the remainder.
+/// Returns the weight of a corner as an H100 computes it: the weight of a layer is split between
+/// its two columns, and the weight of a column between its two rows, in units of 1/256. The second
+/// column, the first row of the first column and the second row of the second are rounded to
+/// nearest, and the others receive the remainder.
 fn share(corner: i64, steps: &[i64]) -> f64 {
     let second = |axis: usize| steps.get(axis).map_or(0, |steps| steps.rem_euclid(256));
     let is_second = |axis: usize| corner >> axis & 1 == 1;

@@ -1,5 +1,5 @@
-//! Matrix products held by a warp, and matrix loads and stores. The elements are small enough for every sum to be
-//! exact, so that rounding does not affect the results.
+//! Matrix products held by a warp, and matrix loads and stores. The elements are small enough for
+//! every sum to be exact, so that rounding does not affect the results.
 
 use super::pattern::expand;
 use super::{BlockForm, Output, output_from_bytes, register_vector};
@@ -386,7 +386,8 @@ pub(super) fn half(value: f64) -> u64 {
     }
 }
 
-/// Matrices of 8 × 8 16-bit elements: each lane's location contains one row of 16 bytes, eight rows per matrix.
+/// Matrices of 8 × 8 16-bit elements: each lane's location contains one row of 16 bytes, eight rows
+/// per matrix.
 fn small_matrices() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for (count, trans) in [1, 2, 4]

@@ -18,7 +18,8 @@ const SPACES: &str = "{,.global,.shared,.shared::cta,.local}";
 /// The types tested with each hint.
 const SOME: &str = "{u8,s16,b32,f32,b64,v2.b32,v4.b32}";
 
-/// The minimum compute capability, and spellings; capitalized names are replaced by their definitions.
+/// The minimum compute capability, and spellings; capitalized names are replaced by their
+/// definitions.
 const PATTERNS: [(u32, &str); 34] = [
     (75, "ldSPACES.{TYPES,VECTORS}"),
     (75, "ld{.const,.param}.{TYPES,VECTORS}"),
@@ -131,7 +132,8 @@ fn promised() -> Vec<BlockForm> {
         .collect()
 }
 
-/// Returns the reason why a real driver miscompiles eight elements of 8 or 16 bits, which the assembler accepts.
+/// Returns the reason why a real driver miscompiles eight elements of 8 or 16 bits, which the
+/// assembler accepts.
 fn misunderstood(spelling: &str) -> Option<&'static str> {
     let is_narrow = spelling.contains(".v8.") && !spelling.ends_with("32");
     is_narrow.then_some(if spelling.starts_with("ld") {

@@ -1,5 +1,6 @@
-//! Instructions with a member mask, where the lanes of a warp use disjoint masks: tiles and random partitions. The
-//! lanes execute the instruction together, one after the other, or at two different instructions.
+//! Instructions with a member mask, where the lanes of a warp use disjoint masks: tiles and random
+//! partitions. The lanes execute the instruction together, one after the other, or at two different
+//! instructions.
 
 use super::{BlockForm, Output};
 use crate::form::Sources;

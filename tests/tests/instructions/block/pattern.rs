@@ -28,7 +28,8 @@ pub(crate) fn expand_named(pattern: &str, names: &[(&str, &str)]) -> Vec<String>
     )
 }
 
-/// Returns the alternatives in the braces whose opening brace precedes this text, and the text after them.
+/// Returns the alternatives in the braces whose opening brace precedes this text, and the text
+/// after them.
 fn choices(text: &str) -> (Vec<&str>, &str) {
     let mut depth = 1;
     let mut begin = 0;

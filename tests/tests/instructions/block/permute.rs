@@ -1,5 +1,5 @@
-//! `prmt` with edge-case selectors: each mode, with an immediate and a register selector, and with registers, immediate
-//! values, and the same register twice as operands.
+//! `prmt` with edge-case selectors: each mode, with an immediate and a register selector, and with
+//! registers, immediate values, and the same register twice as operands.
 
 use super::{BlockForm, Output};
 use crate::form::Sources;
@@ -92,8 +92,8 @@ fn byte(a: u64, b: u64, number: u64) -> u64 {
     operand >> (8 * (number % 4)) & 0xff
 }
 
-/// Default mode: each byte of the result has four selector bits, the number of a source byte and a sign-replication
-/// bit.
+/// Default mode: each byte of the result has four selector bits, the number of a source byte and a
+/// sign-replication bit.
 fn plain(a: u64, b: u64, selector: u64) -> u64 {
     (0..4)
         .map(|at: u64| {

@@ -1,9 +1,10 @@
 //! Runs the forms: by module, and one by one if a module does not load.
 //!
-//! On this machine's driver each family has a process of its own, so that a form that crashes the compiler or corrupts
-//! the context does not affect other families. A form that the driver does not compile or find, or whose texture it
-//! does not create, is skipped, like a form with a declared reason: it is printed, and appended to `FILE.left-out` if
-//! `CURIUM_INSTRUCTION_RECORD=FILE` is set.
+//! On this machine's driver each family has a process of its own, so that a form that crashes the
+//! compiler or corrupts the context does not affect other families. A form that the driver does not
+//! compile or find, or whose texture it does not create, is skipped, like a form with a declared
+//! reason: it is printed, and appended to `FILE.left-out` if `CURIUM_INSTRUCTION_RECORD=FILE` is
+//! set.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -142,7 +143,8 @@ impl Outcome {
     }
 }
 
-/// Returns the kernel of the form at this index of its module: some drivers report an error only at the lookup.
+/// Returns the kernel of the form at this index of its module: some drivers report an error only at
+/// the lookup.
 fn kernel_at(library: &Library, index: usize) -> Result<FormKernel, Error> {
     library.kernel(&format!("f{index}"))
 }
@@ -165,8 +167,8 @@ fn results(
         .map_or(LaunchAttributes::new(), |cluster| {
             LaunchAttributes::new().with_cluster(dimensions(cluster))
         });
-    // SAFETY: each thread reads its own operands, and writes its own elements of the other two buffers; the caller
-    // keeps the objects in `table` alive until the results are read.
+    // SAFETY: each thread reads its own operands, and writes its own elements of the other two
+    // buffers; the caller keeps the objects in `table` alive until the results are read.
     unsafe {
         kernel.launch_with(
             stream,

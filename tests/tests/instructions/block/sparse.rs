@@ -1,4 +1,5 @@
-//! Sparse `mma`, with two of every four elements stored, and the first-generation `mma` by pairs of quads.
+//! Sparse `mma`, with two of every four elements stored, and the first-generation `mma` by pairs of
+//! quads.
 
 use super::held::{Held, Registers, Sizes};
 use super::pattern::expand;
@@ -96,7 +97,8 @@ impl Metadata {
             _ => 4,
         };
         let mut group = || {
-            // Two distinct indices of four, the lower first; a single-precision element uses a pair of indices.
+            // Two distinct indices of four, the lower first; a single-precision element uses a pair
+            // of indices.
             let all: &[u32] = if bits == 32 {
                 &[0b0100, 0b1110]
             } else {
@@ -128,7 +130,8 @@ impl Metadata {
         for (row, groups) in self.groups.iter().enumerate() {
             for (at, bits) in groups.iter().enumerate() {
                 let first = row / 16 * 32 + row % 8 * 4 + selector as usize * lanes;
-                // A lane has eight groups of a row for bytes, and otherwise four of each of two rows.
+                // A lane has eight groups of a row for bytes, and otherwise four of each of two
+                // rows.
                 let (lane, shift) = if self.bits <= 8 {
                     (at / 8 * 2 + row / 8 % 2, at % 8)
                 } else {
@@ -367,7 +370,8 @@ impl Case {
     }
 }
 
-/// Returns the thread and slot in two quads: four neighbors along the inner dimension per lane, or across it.
+/// Returns the thread and slot in two quads: four neighbors along the inner dimension per lane, or
+/// across it.
 fn in_quads(across: usize, along: usize, is_turned: bool) -> (usize, usize) {
     let (lane, slot) = if is_turned {
         (along, across % 4)

@@ -1,4 +1,5 @@
-//! Surfaces: loads, stores and reductions of every width, in each geometry, with each boundary mode.
+//! Surfaces: loads, stores and reductions of every width, in each geometry, with each boundary
+//! mode.
 
 mod format;
 
@@ -63,8 +64,8 @@ impl Geometry {
         [thread % width, thread / width % rows, thread / width / rows]
     }
 
-    /// Returns code that loads the coordinates of a thread's element into `%r16` (in units of `scale` bytes), `%r17`
-    /// and `%r18`.
+    /// Returns code that loads the coordinates of a thread's element into `%r16` (in units of
+    /// `scale` bytes), `%r17` and `%r18`.
     fn code(self, scale: usize) -> String {
         let width = self.width();
         let rows = self.shape.rows();
@@ -204,8 +205,8 @@ fn loads() -> Vec<BlockForm> {
     forms
 }
 
-/// The distance in elements, to the left for half of the threads and to the right for the others, of loads and stores
-/// that test boundaries.
+/// The distance in elements, to the left for half of the threads and to the right for the others,
+/// of loads and stores that test boundaries.
 const SHIFT: usize = 5;
 
 /// The registers that an access moves.
@@ -274,8 +275,8 @@ fn load(
     form.with(picture.prepare())
 }
 
-/// `sust.b`: to the thread's own element, or out of bounds for the first and the last of a row, whose clamped
-/// coordinate is their own.
+/// `sust.b`: to the thread's own element, or out of bounds for the first and the last of a row,
+/// whose clamped coordinate is their own.
 fn stores() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for (geometry, (kind, bytes, class, most)) in GEOMETRIES

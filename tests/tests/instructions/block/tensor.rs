@@ -1,5 +1,5 @@
-//! Tensor copies to and from shared memory, and bulk reductions: tensor maps of every rank, type, swizzle and
-//! interleave, at seeded random coordinates, many of them out of bounds.
+//! Tensor copies to and from shared memory, and bulk reductions: tensor maps of every rank, type,
+//! swizzle and interleave, at seeded random coordinates, many of them out of bounds.
 
 mod part;
 pub(super) mod reduction;
@@ -26,8 +26,8 @@ pub(super) fn forms() -> Vec<BlockForm> {
 /// The initial content of shared memory.
 const BEFORE: u8 = 0xcd;
 
-/// Fills each thread's 32 bytes of the tile in shared memory at `%r20`; the first thread initializes a barrier object
-/// at `%r21`, and the tensor map is at `%l20`.
+/// Fills each thread's 32 bytes of the tile in shared memory at `%r20`; the first thread
+/// initializes a barrier object at `%r21`, and the tensor map is at `%l20`.
 fn prepared(fill: &str) -> String {
     format!(
         ".shared .align 1024 .b8 part[{ROOM}]; .shared .align 8 .b64 object;
@@ -56,7 +56,8 @@ WAIT:
     ld.shared.v2.b64 {%l8, %l9}, [%r22]; ld.shared.v2.b64 {%l10, %l11}, [%r22+16];
     st.global.v2.b64 [%out], {%l8, %l9}; st.global.v2.b64 [%out+16], {%l10, %l11};";
 
-/// Waits for the operations of the first thread, and writes the first bytes of the tensor to the result.
+/// Waits for the operations of the first thread, and writes the first bytes of the tensor to the
+/// result.
 const LEAVE_TENSOR: &str = "
     @%p1 cp.async.bulk.commit_group;
     @%p1 cp.async.bulk.wait_group 0;

@@ -1,4 +1,5 @@
-//! Reference results of matrix products: each number is an integer times a power of two, and sums are integer sums.
+//! Reference results of matrix products: each number is an integer times a power of two, and sums
+//! are integer sums.
 //!
 //! Sums of products match an H100 bit for bit: see `tests/tests/instructions/README.md`.
 
@@ -64,8 +65,8 @@ impl Kind {
         }
     }
 
-    /// Returns a random element. For floating-point formats, about half are numbers close to 1, the others have random bits,
-    /// and some are zeros, subnormals, infinities or NaNs.
+    /// Returns a random element. For floating-point formats, about half are numbers close to 1, the
+    /// others have random bits, and some are zeros, subnormals, infinities or NaNs.
     pub(super) fn any(self, random: &mut Random) -> u64 {
         let bits = random.next() & u64::MAX >> (64 - self.bits());
         let Self::Real(format) = self else {
@@ -144,7 +145,8 @@ enum Number {
     Infinite {
         is_negative: bool,
     },
-    /// The integer times two to the power of `unit`; `top` is the exponent for the alignment of sums.
+    /// The integer times two to the power of `unit`; `top` is the exponent for the alignment of
+    /// sums.
     Finite {
         count: i128,
         unit: i32,
@@ -257,7 +259,8 @@ fn sum(numbers: &[Number], below: i32) -> Number {
     }
 }
 
-/// Returns the bits of a sum: half precision rounds to nearest even, other formats truncate after `kept` bits.
+/// Returns the bits of a sum: half precision rounds to nearest even, other formats truncate after
+/// `kept` bits.
 fn round(number: Number, to: Format, kept: u32) -> u64 {
     let (count, unit) = match number {
         Number::Nan => return u64::MAX >> (65 - to.bits),
@@ -369,7 +372,8 @@ impl Dot<'_> {
         Number::from_bits(left, a).times(Number::from_bits(right, b))
     }
 
-    /// Computes the product of 8-bit numbers, converted to f16, in two parts. The addend is added last, rounded to its type.
+    /// Computes the product of 8-bit numbers, converted to f16, in two parts. The addend is added
+    /// last, rounded to its type.
     fn in_parts(&self) -> u64 {
         let to = self.ends[0].format();
         let mut bits = 0;

@@ -1,5 +1,6 @@
-//! Textures: each geometry, type, level operand, format, address mode and filter mode. The coordinates avoid ambiguity:
-//! they lie between the boundaries of elements, at weights that hardware can represent.
+//! Textures: each geometry, type, level operand, format, address mode and filter mode. The
+//! coordinates avoid ambiguity: they lie between the boundaries of elements, at weights that
+//! hardware can represent.
 
 mod cube;
 mod mipmap;
@@ -97,7 +98,8 @@ impl Geometry {
     }
 }
 
-/// The coordinates of a thread in quarters of an element, with an offset of an eighth, far out of bounds on both sides.
+/// The coordinates of a thread in quarters of an element, with an offset of an eighth, far out of
+/// bounds on both sides.
 const STEPS: [(i64, i64, i64); 3] = [(7, 61, 20), (5, 37, 12), (3, 29, 10)];
 
 fn coordinate(axis: usize, thread: usize) -> f64 {
@@ -166,7 +168,8 @@ fn left(values: [f64; 4], kind: &str, channels: usize) -> Output {
     })
 }
 
-/// Returns a form that fetches from an image at the coordinates of all threads; `operands` follow the coordinates.
+/// Returns a form that fetches from an image at the coordinates of all threads; `operands` follow
+/// the coordinates.
 fn read(
     name: &str,
     geometry: Geometry,
@@ -247,7 +250,8 @@ fn formats() -> Vec<BlockForm> {
         options: picture.options.with_flags(TextureFlags::SRGB),
         ..picture
     };
-    // The precision is unspecified: the error of hardware is half a step of a byte, which is largest near white.
+    // The precision is unspecified: the error of hardware is half a step of a byte, which is
+    // largest near white.
     forms.push(read("of 4 U8 in sRGB", plane, colors, "f32", 0.0045));
     forms
 }
@@ -290,7 +294,8 @@ fn left_kind(values: [f64; 4], kind: &str) -> Output {
     }
 }
 
-/// The level operands with their set-up code, and the operands for floating-point and for integer coordinates.
+/// The level operands with their set-up code, and the operands for floating-point and for integer
+/// coordinates.
 fn ways(directions: usize) -> [(&'static str, String, [String; 2]); 4] {
     let step = match directions {
         1 => "{%r23}",
@@ -351,7 +356,8 @@ fn place(thread: usize) -> [f64; 3] {
     std::array::from_fn(|axis| coordinate(axis, thread))
 }
 
-/// Returns out-of-bounds coordinates, normalized and unnormalized, with nearest and linear filtering.
+/// Returns out-of-bounds coordinates, normalized and unnormalized, with nearest and linear
+/// filtering.
 fn modes() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     let modes = [
@@ -408,7 +414,8 @@ fn modes() -> Vec<BlockForm> {
     forms
 }
 
-/// `tld4`: one channel of the four elements of bilinear filtering, counterclockwise from the lower left.
+/// `tld4`: one channel of the four elements of bilinear filtering, counterclockwise from the lower
+/// left.
 fn gathers() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     let kinds = [

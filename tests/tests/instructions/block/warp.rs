@@ -69,8 +69,8 @@ fn source(mode: &str, lane: u32, operand: u32, clamp: u32) -> (u32, bool) {
     }
 }
 
-/// Shuffles of every mode, with clamps and segments, by a common distance and by one that differs between lanes. All
-/// lanes participate, because reading from an inactive lane is undefined.
+/// Shuffles of every mode, with clamps and segments, by a common distance and by one that differs
+/// between lanes. All lanes participate, because reading from an inactive lane is undefined.
 fn shuffles() -> Vec<BlockForm> {
     let clamps = [
         0,
@@ -121,7 +121,8 @@ fn shuffles() -> Vec<BlockForm> {
     forms
 }
 
-/// Votes on a predicate that differs between lanes, and on one that is the same in all, for several member masks.
+/// Votes on a predicate that differs between lanes, and on one that is the same in all, for several
+/// member masks.
 fn votes() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for (mode, members) in expand("{all,any,uni,ballot}")

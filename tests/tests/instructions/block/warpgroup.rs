@@ -155,7 +155,8 @@ impl Mode {
     }
 }
 
-/// A matrix in shared memory, with rows of `inner` elements of this many bytes, or with columns if it is transposed.
+/// A matrix in shared memory, with rows of `inner` elements of this many bytes, or with columns if
+/// it is transposed.
 struct Place {
     mode: Mode,
     is_turned: bool,
@@ -212,11 +213,13 @@ impl Place {
             byte % width + byte / width * self.leading + row % 8 * width + row / 8 * self.stride
         };
         let linear = plain + ahead;
-        // In each row of 128 bytes, the bits of the row number permute the bits of the piece number.
+        // In each row of 128 bytes, the bits of the row number permute the bits of the piece
+        // number.
         linear ^ (linear >> 3 & (width - 16))
     }
 
-    /// Returns the upper bits of a descriptor, and the offset of its start from the start of the tile.
+    /// Returns the upper bits of a descriptor, and the offset of its start from the start of the
+    /// tile.
     fn descriptor(&self, start: usize) -> (u64, u64) {
         let Mode {
             number,
@@ -487,7 +490,8 @@ impl Case {
     }
 }
 
-/// Writes a matrix to an image: elements by row (for B, by column) and by index along the inner dimension.
+/// Writes a matrix to an image: elements by row (for B, by column) and by index along the inner
+/// dimension.
 fn write(
     image: &mut [u8],
     to: &Place,

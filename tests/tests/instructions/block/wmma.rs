@@ -1,5 +1,6 @@
-//! `wmma`: matrix products from and to memory, in every shape, type and layout. Each warp has 1 KiB for A and 1 KiB for
-//! B in shared memory, and the same in global memory for the addend, which the result overwrites.
+//! `wmma`: matrix products from and to memory, in every shape, type and layout. Each warp has 1 KiB
+//! for A and 1 KiB for B in shared memory, and the same in global memory for the addend, which the
+//! result overwrites.
 
 use super::matrix::{Element, half, raw};
 use super::pattern::expand;
@@ -51,7 +52,8 @@ pub(super) fn forms() -> Vec<BlockForm> {
             let (rest, kind) = spelling
                 .split_once(' ')
                 .expect("a pattern ends with the elements of A and B");
-            // The addend has the layout of A, and the result that of B, so that both are tested in both layouts.
+            // The addend has the layout of A, and the result that of B, so that both are tested in
+            // both layouts.
             forms.push(Tiles::parse(rest, kind).form().needs(architecture));
         }
     }
@@ -59,8 +61,8 @@ pub(super) fn forms() -> Vec<BlockForm> {
     forms
 }
 
-/// `wmma.load` whose registers are the result. PTX does not define which lane holds which element; the definition is what an
-/// H200 does.
+/// `wmma.load` whose registers are the result. PTX does not define which lane holds which element;
+/// the definition is what an H200 does.
 fn loads() -> Vec<BlockForm> {
     let shapes = [[16, 16, 16], [8, 32, 16], [32, 8, 16]];
     let mut forms = Vec::new();
@@ -203,8 +205,9 @@ impl Load {
         output_from_bytes(|index| bytes[index])
     }
 
-    /// Returns the row and the column of an element in a register: four lanes share a row of A, a column of B, or eight
-    /// elements of a row of C. The product of 8 by 32 is computed as the transposed one of 32 by 8.
+    /// Returns the row and the column of an element in a register: four lanes share a row of A, a
+    /// column of B, or eight elements of a row of C. The product of 8 by 32 is computed as the
+    /// transposed one of 32 by 8.
     fn place(&self, lane: usize, register: usize, at: usize) -> (usize, usize) {
         let each = self.each();
         let is_turned = self.shape[1] == 32;
@@ -353,8 +356,8 @@ impl Tiles {
         BlockForm::new(name, code, move |all, thread| self.left_by(all, thread))
     }
 
-    /// Returns code that stores each lane's part of A, B and the addend in memory, and the locations of the warp in
-    /// `%r30` and `%l30`; the lane's part of the result is at `%l31`.
+    /// Returns code that stores each lane's part of A, B and the addend in memory, and the
+    /// locations of the warp in `%r30` and `%l30`; the lane's part of the result is at `%l31`.
     fn put(&self) -> String {
         let mut code = String::from(
             "shr.u32 %r29, %thread, 5;

@@ -1,5 +1,5 @@
-//! Atomics in global and in shared memory: the first source is in memory, and the result is the value in memory
-//! afterwards.
+//! Atomics in global and in shared memory: the first source is in memory, and the result is the
+//! value in memory afterwards.
 
 use crate::form::Operand::{self, B16, B32, B64};
 use crate::form::{BRAIN, BRAINS, DOUBLE, Form, HALF, HALVES, SINGLE, Sources};

@@ -270,7 +270,8 @@ fn reformat(to: Format, from: Format, bits: u64, mode: Mode) -> u64 {
     }
 }
 
-/// Returns the f64 for a NaN: the quieted NaN for f64, and the widened canonical NaN for other formats.
+/// Returns the f64 for a NaN: the quieted NaN for f64, and the widened canonical NaN for other
+/// formats.
 fn widened_nan(from: Format, bits: u64) -> u64 {
     if from == F64 {
         bits | 1 << 51

@@ -39,7 +39,8 @@ fn pair(t: Integer, name: &str, code: &str, sources: usize, sum: Sum) -> [Form; 
         _ => Form::new(name, o, [kinds[0], kinds[1], kinds[2], kinds[3]], f).code(code),
     };
     let result = format!("{carry} {code}.{} $d, {operands};", t.name());
-    // Hardware computes a difference as a sum with the complement, which carries unless the difference borrows.
+    // Hardware computes a difference as a sum with the complement, which carries unless the
+    // difference borrows.
     let is_difference = code.starts_with("sub");
     let [same, opposite] = if is_difference {
         ["subc", "addc"]

@@ -1,4 +1,5 @@
-//! Approximate functions, with the error bounds of the PTX documentation or, where it gives none, the measured ones.
+//! Approximate functions, with the error bounds of the PTX documentation or, where it gives none,
+//! the measured ones.
 
 use crate::form::{Bound, DOUBLE, Form, SINGLE, Sources};
 use crate::reference::real::{BF16, F16, F32, F64};

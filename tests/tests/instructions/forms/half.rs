@@ -169,7 +169,8 @@ fn fused(format: Format, pair: bool, scalar: &str, o: Operand) -> Vec<Form> {
 /// The out-of-bounds NaN of tensor copies, in both formats and with either sign.
 const BEYOND: u64 = 0x7ff7;
 
-/// `.oob`: the result is zero if a factor is the out-of-bounds NaN, which every other factor is here.
+/// `.oob`: the result is zero if a factor is the out-of-bounds NaN, which every other factor is
+/// here.
 fn forgetful(format: Format, pair: bool, scalar: &str, o: Operand) -> Vec<Form> {
     let mut forms = Vec::new();
     for ((text, relu), factor) in [(".oob", false), (".oob.relu", true)]

@@ -320,8 +320,8 @@ fn finite() -> Vec<Form> {
                 SINGLE,
                 [SINGLE],
                 move |[a, ..]: [u64; 4]| match F32.class(a) {
-                    // As measured: the lower bits are truncated first, and a resulting infinity is replaced by the largest
-                    // number.
+                    // As measured: the lower bits are truncated first, and a resulting infinity is
+                    // replaced by the largest number.
                     Class::Nan if round == Round::Away && a & 0x7f_e000 == 0 => {
                         a & 0x8000_0000 | 0x7f7f_e000
                     }
@@ -335,15 +335,16 @@ fn finite() -> Vec<Form> {
     forms
 }
 
-/// Returns the random bits of one number of `cvt.rs`, by their positions in the register, starting at the most
-/// significant one.
+/// Returns the random bits of one number of `cvt.rs`, by their positions in the register, starting
+/// at the most significant one.
 fn bits_at(random: u64, places: impl IntoIterator<Item = u32>) -> u64 {
     places
         .into_iter()
         .fold(0, |bits, place| bits << 1 | random >> place & 1)
 }
 
-/// Rounds down, or up if the sum of the random bits as a fraction and the discarded part is at least one.
+/// Rounds down, or up if the sum of the random bits as a fraction and the discarded part is at
+/// least one.
 fn at_random(format: Format, bits: u64, random: u64, width: u32) -> u64 {
     let number = F32.wide(bits).expect("not finite");
     let below = format.round_magnitude(&number, Round::Zero);

@@ -1,4 +1,5 @@
-//! Floating-point numbers of every format, and IEEE arithmetic derived from exact sums and products.
+//! Floating-point numbers of every format, and IEEE arithmetic derived from exact sums and
+//! products.
 
 use std::cmp::Ordering;
 
@@ -237,8 +238,8 @@ impl Format {
         sign | (self.infinity() - u64::from(stays_finite))
     }
 
-    /// Rounds a product: if subnormal numbers are flushed, zero replaces a result that would be less than the smallest
-    /// normal number after rounding with an unbounded exponent. As measured.
+    /// Rounds a product: if subnormal numbers are flushed, zero replaces a result that would be
+    /// less than the smallest normal number after rounding with an unbounded exponent. As measured.
     fn round_product(self, number: &Wide, mode: Mode) -> u64 {
         let least_normal = self.least + self.precision as i32 - 1;
         if mode.flush
@@ -396,7 +397,8 @@ fn product_sum(format: Format, mode: Mode, operands: &[u64]) -> u64 {
     }
 }
 
-/// Returns the neighbors of an exact magnitude, given a number near it and the comparison of its image with the target.
+/// Returns the neighbors of an exact magnitude, given a number near it and the comparison of its
+/// image with the target.
 fn between(format: Format, round: Round, negative: bool, near: u64, order: Ordering) -> u64 {
     let (below, above) = match order {
         Ordering::Less => (near, near + 1),
@@ -427,7 +429,8 @@ fn quotient(format: Format, round: Round, operands: &[u64]) -> u64 {
     if y == format.infinity() || x == 0 {
         return sign;
     }
-    // The host rounds the quotient to nearest. A product shows whether it is above or below the exact quotient.
+    // The host rounds the quotient to nearest. A product shows whether it is above or below the
+    // exact quotient.
     let nearest = match format {
         F32 => u64::from((f32::from_bits(x as u32) / f32::from_bits(y as u32)).to_bits()),
         _ => (f64::from_bits(x) / f64::from_bits(y)).to_bits(),
@@ -489,7 +492,8 @@ pub(crate) fn extreme(format: Format, form: Extreme, a: u64, b: u64) -> u64 {
         (true, false) => b,
         (false, true) => a,
         (false, false) => {
-            // The bits of positive numbers are ordered as integers; those of negative numbers in reverse.
+            // The bits of positive numbers are ordered as integers; those of negative numbers in
+            // reverse.
             let key = |bits: u64| {
                 let magnitude = (bits & !format.sign()).cast_signed();
                 if format.is_negative(bits) {

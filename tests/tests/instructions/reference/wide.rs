@@ -1,4 +1,5 @@
-//! Fixed-point numbers wide enough to represent every sum and product of two floating-point numbers exactly.
+//! Fixed-point numbers wide enough to represent every sum and product of two floating-point numbers
+//! exactly.
 
 use std::cmp::Ordering;
 
@@ -50,7 +51,8 @@ impl Wide {
             .cmp(other.magnitude.iter().rev())
     }
 
-    /// Returns the sum. A zero result of numbers with different signs is negative if `zero_is_negative`.
+    /// Returns the sum. A zero result of numbers with different signs is negative if
+    /// `zero_is_negative`.
     pub(crate) fn plus(self, other: Self, zero_is_negative: bool) -> Self {
         if self.negative == other.negative {
             return Self {
@@ -81,7 +83,8 @@ impl Wide {
         Some(64 * word as i32 + bit - 64 * FRACTION as i32)
     }
 
-    /// Returns the bits starting at 2^`exponent`, and how the lower ones compare to half of the lowest of them.
+    /// Returns the bits starting at 2^`exponent`, and how the lower ones compare to half of the
+    /// lowest of them.
     pub(crate) fn split(&self, exponent: i32) -> (u128, Rest) {
         let lowest = (exponent + 64 * FRACTION as i32) as usize;
         let mut bits_above = 0;

@@ -208,8 +208,8 @@ impl Matmul {
     }
 }
 
-/// Returns `true` if the matrices interleave: between two columns of the first matrix, each other matrix has one column. Attention heads
-/// have this layout.
+/// Returns `true` if the matrices interleave: between two columns of the first matrix, each other
+/// matrix has one column. Attention heads have this layout.
 fn interleave(stored: Stored, stride: usize, count: usize) -> bool {
     let end = stride
         .checked_mul(count - 1)
@@ -254,7 +254,8 @@ fn check_fp8(problem: &Problem, capability: ComputeCapability) -> Result<()> {
     }
 }
 
-/// Checks that the elements of each factor that are multiplied with each other follow each other: `a` by rows, `b` by columns.
+/// Checks that the elements of each factor that are multiplied with each other follow each other:
+/// `a` by rows, `b` by columns.
 fn check_inner_contiguous(problem: &Problem, what: &str) -> Result<()> {
     if problem.a.stored.is_transposed && !problem.b.stored.is_transposed {
         return Ok(());

@@ -31,12 +31,13 @@ impl Factor {
 impl MatmulPlan {
     /// Enqueues the product on `stream`: `d` = epilogue(`alpha` · `a` · `b` + `beta` · `c`).
     ///
-    /// CUDA: `cublasLtMatmul`; `cublasLtMatmulDescSetAttribute` for addresses that changed since the last product.
+    /// CUDA: `cublasLtMatmul`; `cublasLtMatmulDescSetAttribute` for addresses that changed since
+    /// the last product.
     ///
     /// # Errors
     ///
-    /// [`Error::Shape`](crate::Error::Shape) if an operand is missing, superfluous, of another type, too small or not aligned; an error of
-    /// the library.
+    /// [`Error::Shape`](crate::Error::Shape) if an operand is missing, superfluous, of another
+    /// type, too small or not aligned; an error of the library.
     #[doc(alias = "cublasLtMatmul")]
     // As for `Blas::gemm`.
     #[inline(always)]
@@ -90,7 +91,8 @@ impl MatmulPlan {
         lt.keep(&stream_operation);
         // SAFETY: `launched` follows the call.
         unsafe { operands.bind(self.required, &mut stream_operation) }?;
-        // SAFETY: the descriptors are live, the operands have their sizes in live memory, and the factors are where the mode requires.
+        // SAFETY: the descriptors are live, the operands have their sizes in live memory, and the
+        // factors are where the mode requires.
         let called = unsafe {
             call!(
                 lt.library().api(),

@@ -40,7 +40,8 @@ impl Target {
 }
 
 impl MatmulPlan {
-    /// Returns the plan as bytes: the description, the algorithm, and the versions of the library and of the device that it is for.
+    /// Returns the plan as bytes: the description, the algorithm, and the versions of the library
+    /// and of the device that it is for.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut numbers = vec![MAGIC, FORMAT];
@@ -61,13 +62,14 @@ impl MatmulPlan {
     ///
     /// # Safety
     ///
-    /// `bytes` are the result of [`MatmulPlan::to_bytes`], without deliberate changes: the library trusts the bytes of an algorithm, and
-    /// the checksum detects only accidental damage.
+    /// `bytes` are the result of [`MatmulPlan::to_bytes`], without deliberate changes: the library
+    /// trusts the bytes of an algorithm, and the checksum detects only accidental damage.
     ///
     /// # Errors
     ///
-    /// [`Error::Plan`](crate::Error::Plan) if the bytes are damaged, or the plan is for another version of the library or another device.
-    /// Create a new plan in this case. An error while the thread captures.
+    /// [`Error::Plan`](crate::Error::Plan) if the bytes are damaged, or the plan is for another
+    /// version of the library or another device. Create a new plan in this case. An error while the
+    /// thread captures.
     #[doc(alias = "cublasLtMatmulAlgoCheck")]
     pub unsafe fn from_bytes(lt: &BlasLt, bytes: &[u8]) -> Result<Self> {
         curium_driver::extend::refuse_wait(OPERATION)?;
@@ -91,7 +93,8 @@ impl MatmulPlan {
             return Ok(Self::with(lt, &matmul, None));
         };
         let descriptors = Descriptors::new(lt, &matmul)?;
-        // SAFETY: the caller guarantees that the bytes are those of a plan, and the version is that of the library.
+        // SAFETY: the caller guarantees that the bytes are those of a plan, and the version is that
+        // of the library.
         let Some(algorithm) = unsafe { Algorithm::check(lt, &descriptors, raw) }? else {
             return Err(PlanError::refused(
                 OPERATION,

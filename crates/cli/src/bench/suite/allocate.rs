@@ -1,4 +1,5 @@
-//! Cost of allocation and deallocation: the caching resource compared with the driver's functions, called as in C.
+//! Cost of allocation and deallocation: the caching resource compared with the driver's functions,
+//! called as in C.
 
 mod blocks;
 mod source;
@@ -22,7 +23,8 @@ use super::{Comparison, Implementation, Measurement, Observer, Plan};
 enum Kind {
     /// One block at a time, by size.
     Bytes(DriverAllocator),
-    /// One buffer at a time, which tracks its accesses and frees itself, with a clone of the resource.
+    /// One buffer at a time, which tracks its accesses and frees itself, with a clone of the
+    /// resource.
     Buffer,
     /// One buffer at a time that borrows the resource.
     BorrowingBuffer,
@@ -177,7 +179,8 @@ impl Case<'_> {
         format!("{:.1} x Curium's single-thread rate", single / time)
     }
 
-    /// Returns the time of a deallocation and an allocation. Both implementations make equally many, so that the fragmentation is comparable.
+    /// Returns the time of a deallocation and an allocation. Both implementations make equally
+    /// many, so that the fragmentation is comparable.
     fn run_by_live_blocks(&self, source: &Source, observe: &mut Observer<'_>) -> Result<()> {
         let stream = self.context.stream()?;
         let pool = Pool::current(self.context)?;
@@ -282,7 +285,8 @@ fn measure_buffers<R: Resource>(
     Ok(begin.elapsed())
 }
 
-/// Returns the time of the slowest of several threads, which start together and make `count` pairs each.
+/// Returns the time of the slowest of several threads, which start together and make `count` pairs
+/// each.
 fn measure_in_parallel(
     source: &Source,
     implementation: Implementation,

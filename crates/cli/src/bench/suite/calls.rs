@@ -1,4 +1,5 @@
-//! Counts the driver calls for a buffer that is used on one stream, and compares them with those of a C program.
+//! Counts the driver calls for a buffer that is used on one stream, and compares them with those of
+//! a C program.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -52,7 +53,8 @@ pub(super) fn run(context: &Context, plan: &Plan, observe: &mut Observer<'_>) ->
     Ok(())
 }
 
-/// Returns the number of driver calls of this thread during `operation`, as the call observer reports them.
+/// Returns the number of driver calls of this thread during `operation`, as the call observer
+/// reports them.
 fn count_calls(operation: impl FnOnce() -> Result<()>) -> Result<usize> {
     let calls = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&calls);

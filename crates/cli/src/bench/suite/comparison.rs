@@ -33,8 +33,8 @@ pub(in crate::bench) enum Unit {
 }
 
 impl Comparison {
-    /// Measures both implementations alternately, each first in every other round. The first round is a warm-up, which
-    /// loads code and allocates memory.
+    /// Measures both implementations alternately, each first in every other round. The first round
+    /// is a warm-up, which loads code and allocates memory.
     pub(super) fn measure(
         id: String,
         unit: Unit,

@@ -1,4 +1,5 @@
-//! Copies between host and device by size: of pageable memory, which Curium stages, and of pinned memory.
+//! Copies between host and device by size: of pageable memory, which Curium stages, and of pinned
+//! memory.
 
 use std::time::{Duration, Instant};
 
@@ -94,8 +95,8 @@ impl Buffers {
         })
     }
 
-    /// Returns the time of consecutive copies, each until the host memory may be used again: C waits for the copy, and Curium as far as
-    /// it has to.
+    /// Returns the time of consecutive copies, each until the host memory may be used again: C
+    /// waits for the copy, and Curium as far as it has to.
     fn measure(
         &mut self,
         kind: Kind,
@@ -125,7 +126,8 @@ impl Buffers {
         };
         let driver = self.stream.driver();
         if kind.to_device {
-            // SAFETY: source and destination have this many bytes and live until the stream is synchronized below.
+            // SAFETY: source and destination have this many bytes and live until the stream is
+            // synchronized below.
             unsafe {
                 call!(
                     driver,
@@ -133,7 +135,8 @@ impl Buffers {
                 )
             }?;
         } else {
-            // SAFETY: source and destination have this many bytes and live until the stream is synchronized below.
+            // SAFETY: source and destination have this many bytes and live until the stream is
+            // synchronized below.
             unsafe {
                 call!(
                     driver,

@@ -1,5 +1,5 @@
-//! The host cost of graphs: launching a chain of small kernels, running a graph of many nodes, and updating the
-//! arguments of a node.
+//! The host cost of graphs: launching a chain of small kernels, running a graph of many nodes, and
+//! updating the arguments of a node.
 
 use std::ffi::c_void;
 use std::hint::black_box;
@@ -26,7 +26,8 @@ const CHAIN: &str = "graph/chain/20";
 const NODES: &str = "graph/nodes/1000";
 /// Updates of one node's arguments; nanoseconds per update.
 const UPDATE: &str = "graph/update/1";
-/// Launches of a captured chain of 20 kernels with leased buffers, without waiting; nanoseconds per launch.
+/// Launches of a captured chain of 20 kernels with leased buffers, without waiting; nanoseconds per
+/// launch.
 const LEASED: [(&str, usize); 3] = [
     ("graph/leased/1", 1),
     ("graph/leased/8", 8),
@@ -35,8 +36,8 @@ const LEASED: [(&str, usize); 3] = [
 /// The minimum number of kernels in the captured chain.
 const LEASED_KERNELS: usize = 20;
 
-/// The number of kernel launches that count as one launch of a chain, which runs as long as all of its kernels
-/// together.
+/// The number of kernel launches that count as one launch of a chain, which runs as long as all of
+/// its kernels together.
 const KERNELS_PER_LAUNCH: usize = 10;
 
 /// An executable graph with a chain of empty kernels.
@@ -190,7 +191,8 @@ impl Chain {
             kernelParams: arguments.as_mut_ptr(),
             ..CUDA_KERNEL_NODE_PARAMS::default()
         };
-        // SAFETY: the executable graph, the node and the kernel are live, and the kernel has parameters of these sizes, which it ignores.
+        // SAFETY: the executable graph, the node and the kernel are live, and the kernel has
+        // parameters of these sizes, which it ignores.
         unsafe {
             call!(
                 self.stream.driver(),
@@ -264,7 +266,8 @@ impl Leased {
 /// Launches the graph once. The leased buffers are used on this stream only.
 #[inline(never)]
 pub(super) fn launch_as_c(exec: &GraphExec, stream: &Stream) -> Result<()> {
-    // SAFETY: the executable graph, the stream and the memory of its nodes are live, and used on this stream only.
+    // SAFETY: the executable graph, the stream and the memory of its nodes are live, and used on
+    // this stream only.
     unsafe {
         call!(
             stream.driver(),

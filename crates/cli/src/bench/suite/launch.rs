@@ -1,4 +1,5 @@
-//! The cost of a launch on the host: batches of an empty kernel with three arguments, on one or several threads with a stream each.
+//! The cost of a launch on the host: batches of an empty kernel with three arguments, on one or
+//! several threads with a stream each.
 
 use std::ffi::c_void;
 use std::hint::black_box;
@@ -148,7 +149,8 @@ impl Launcher {
             (&raw mut y).cast(),
             (&raw mut n).cast(),
         ];
-        // SAFETY: the kernel and the stream are live, and the kernel has parameters of these sizes, which it ignores.
+        // SAFETY: the kernel and the stream are live, and the kernel has parameters of these sizes,
+        // which it ignores.
         unsafe {
             call!(
                 self.kernel.driver(),

@@ -84,7 +84,8 @@ impl Plan {
         }
     }
 
-    /// Returns a plan that takes seconds on the simulator. Its times are not representative of hardware.
+    /// Returns a plan that takes seconds on the simulator. Its times are not representative of
+    /// hardware.
     pub(in crate::bench) fn simulator() -> Self {
         Self {
             filter: String::new(),
@@ -103,7 +104,8 @@ impl Plan {
         }
     }
 
-    /// Keeps the measurements whose id contains `filter`; `memory` selects copies, allocation and the calls for a buffer.
+    /// Keeps the measurements whose id contains `filter`; `memory` selects copies, allocation and
+    /// the calls for a buffer.
     pub(in crate::bench) fn with_filter(mut self, filter: impl Into<String>) -> Self {
         self.filter = filter.into();
         self

@@ -1,7 +1,9 @@
-//! The time that a graph saves in a training step of many small kernels and copies, launched one by one and replayed.
+//! The time that a graph saves in a training step of many small kernels and copies, launched one by
+//! one and replayed.
 //!
-//! The network is the smallest whose step resembles larger ones: each layer multiplies its input by weights and adds biases,
-//! element by element. A step consists of the forward pass, the loss, the backward pass, and the update of weights and biases.
+//! The network is the smallest whose step resembles larger ones: each layer multiplies its input by
+//! weights and adds biases, element by element. A step consists of the forward pass, the loss, the
+//! backward pass, and the update of weights and biases.
 
 mod c_network;
 mod network;

@@ -79,7 +79,8 @@ fn needed_cuda(name: &str, version: &str) -> Option<u32> {
     }
 }
 
-/// Returns the commands that install the Python package with a library for a CUDA version; without one, for each.
+/// Returns the commands that install the Python package with a library for a CUDA version; without
+/// one, for each.
 fn packages(name: &str, cuda: Option<u32>) -> String {
     let package = match name {
         "cuBLASLt" => "cublas".to_owned(),

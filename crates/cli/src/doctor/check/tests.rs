@@ -111,8 +111,8 @@ fn set(environment: &mut Environment, name: &str, value: &str) {
         .insert(name.to_owned(), value.to_owned());
 }
 
-/// Asserts that the only failure is of `check`, that its problem contains `what`, and that one of its fixes contains
-/// `fix`.
+/// Asserts that the only failure is of `check`, that its problem contains `what`, and that one of
+/// its fixes contains `fix`.
 #[track_caller]
 fn assert_failure(environment: &Environment, check: &str, what: &str, fix: &str) {
     let failures: Vec<_> = findings(environment)
@@ -734,7 +734,8 @@ fn newer_ptx_is_a_failure() {
     }
 }
 
-/// The newest driver that is known accepts its own PTX and no newer one; of newer drivers, newer PTX is unknown.
+/// The newest driver that is known accepts its own PTX and no newer one; of newer drivers, newer
+/// PTX is unknown.
 #[test]
 fn newest_driver_accepts_its_ptx() {
     let accepts = "the driver accepts this version";

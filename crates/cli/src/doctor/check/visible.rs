@@ -37,7 +37,8 @@ pub(super) fn note(environment: &Environment) -> Option<Finding> {
     ))
 }
 
-/// Explains why `value` hides all of `gpus` GPUs, if it does. CUDA ignores the list from the first invalid entry on.
+/// Explains why `value` hides all of `gpus` GPUs, if it does. CUDA ignores the list from the first
+/// invalid entry on.
 fn reason(value: &str, gpus: usize) -> Option<String> {
     let first = value.split(',').next().unwrap_or_default().trim();
     if value.trim().is_empty() {

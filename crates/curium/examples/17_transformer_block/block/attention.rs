@@ -1,4 +1,5 @@
-//! The fused attention: kernels that compute softmax and both products of a tile at a time, without storing scores.
+//! The fused attention: kernels that compute softmax and both products of a tile at a time, without
+//! storing scores.
 
 use curium::prelude::*;
 use half::bf16;
@@ -72,7 +73,8 @@ impl Attention {
         Ok(attention)
     }
 
-    /// Computes the context, and the logarithms of the sums of the exponentials of each row, which the backward pass reads.
+    /// Computes the context, and the logarithms of the sums of the exponentials of each row, which
+    /// the backward pass reads.
     pub(super) fn forward(
         &self,
         stream: &Stream,
@@ -83,15 +85,16 @@ impl Attention {
         self.expect([(qkv.len(), 3), (context.len(), 1)], [log_sums.len()])?;
         let (length, scale, is_causal) = self.numbers()?;
         let arguments = (qkv, context, log_sums, length, scale, is_causal);
-        // SAFETY: the kernel accesses as many elements as checked above, and as much shared memory as configured.
+        // SAFETY: the kernel accesses as many elements as checked above, and as much shared memory
+        // as configured.
         Ok(unsafe {
             self.forward
                 .launch(stream, self.config(self.row_bytes())?, arguments)
         }?)
     }
 
-    /// Computes the gradients of the queries, keys and values from `dy`, that of the context. Stores the product of each row of the context
-    /// and its gradient in `deltas`.
+    /// Computes the gradients of the queries, keys and values from `dy`, that of the context.
+    /// Stores the product of each row of the context and its gradient in `deltas`.
     #[expect(clippy::too_many_arguments, reason = "each is an operand")]
     pub(super) fn backward(
         &self,
@@ -124,16 +127,19 @@ impl Attention {
             scale,
             is_causal,
         );
-        // SAFETY: the kernel accesses as many elements as checked above, and as much shared memory as configured.
+        // SAFETY: the kernel accesses as many elements as checked above, and as much shared memory
+        // as configured.
         unsafe { self.backward_queries.launch(stream, of_queries, arguments) }?;
         let arguments = (
             qkv, dy, log_sums, &*deltas, gradients, length, scale, is_causal,
         );
-        // SAFETY: the kernel accesses as many elements as checked above, and as much shared memory as configured.
+        // SAFETY: the kernel accesses as many elements as checked above, and as much shared memory
+        // as configured.
         Ok(unsafe { self.backward_keys.launch(stream, of_keys, arguments) }?)
     }
 
-    /// Checks the numbers of elements: multiples of those of the input, and one element for each row of each head.
+    /// Checks the numbers of elements: multiples of those of the input, and one element for each
+    /// row of each head.
     fn expect<const INPUTS: usize, const ROWS: usize>(
         &self,
         inputs: [(usize, usize); INPUTS],
@@ -156,7 +162,8 @@ impl Attention {
         ))
     }
 
-    /// Returns the configuration with a block for each head of all samples and each tile of its rows.
+    /// Returns the configuration with a block for each head of all samples and each tile of its
+    /// rows.
     fn config(&self, shared_bytes: u32) -> Result<LaunchConfig> {
         let tiles = self.shape.sequence.div_ceil(TILE_ROWS as usize);
         let grid = (
@@ -175,7 +182,8 @@ impl Attention {
         3 * self.tile_bytes()
     }
 
-    /// Returns the shared memory of a block with a tile of keys and one of values, whose stages have two numbers for each query.
+    /// Returns the shared memory of a block with a tile of keys and one of values, whose stages
+    /// have two numbers for each query.
     fn column_bytes(&self) -> u32 {
         4 * self.tile_bytes() + 2 * TILE_ROWS * size_of::<f32>() as u32
     }

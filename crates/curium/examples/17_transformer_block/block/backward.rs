@@ -7,8 +7,8 @@ use super::average::average;
 use super::{Activations, Block, Gradients, Result};
 
 impl Block {
-    /// Enqueues the backward pass on `stream`, and the averages over the ranks beside it on `reducing`. The buffers order accesses of both
-    /// streams.
+    /// Enqueues the backward pass on `stream`, and the averages over the ranks beside it on
+    /// `reducing`. The buffers order accesses of both streams.
     pub(crate) fn backward(&mut self, stream: &Stream, reducing: &Stream) -> Result<()> {
         self.perceptron_backward(stream, reducing)?;
         let Activations {

@@ -96,8 +96,9 @@ impl Kernels {
         Ok(unsafe { self.layer_norm.launch(stream, config, arguments) }?)
     }
 
-    /// Computes `dx`, the gradient of the input of a normalization plus `residual`, from that of its output, its input and its statistics,
-    /// and the partial sums of the gradients of gain and bias.
+    /// Computes `dx`, the gradient of the input of a normalization plus `residual`, from that of
+    /// its output, its input and its statistics, and the partial sums of the gradients of gain and
+    /// bias.
     #[expect(clippy::too_many_arguments, reason = "each is an operand")]
     pub(super) fn layer_norm_backward(
         &self,
@@ -131,7 +132,8 @@ impl Kernels {
         let arguments = (
             dy, x, statistics, gain, residual, dx, of_gain, of_bias, sizes.0, sizes.1,
         );
-        // SAFETY: the kernel accesses as many elements as checked above, and stores one row of sums for each block.
+        // SAFETY: the kernel accesses as many elements as checked above, and stores one row of sums
+        // for each block.
         Ok(unsafe { self.layer_norm_backward.launch(stream, config, arguments) }?)
     }
 

@@ -1,8 +1,9 @@
 //! A transformer block with its backward pass, in bf16 on one device.
 //!
-//! Rows of activations are positions of the sequence, and within them the samples of the batch: row `position * batch + sample`. The rows
-//! of the weights of queries, keys and values are ordered by head, then query, key and value. Every head of every sample therefore begins a
-//! constant distance after the previous one, and no matrix is transposed in memory.
+//! Rows of activations are positions of the sequence, and within them the samples of the batch: row
+//! `position * batch + sample`. The rows of the weights of queries, keys and values are ordered by
+//! head, then query, key and value. Every head of every sample therefore begins a constant distance
+//! after the previous one, and no matrix is transposed in memory.
 
 mod attention;
 mod average;
@@ -106,8 +107,8 @@ impl Partial {
 }
 
 impl Block {
-    /// Allocates the block on `stream`, chooses the algorithms of its products, and uploads the parameters, the input and the gradient of
-    /// the output.
+    /// Allocates the block on `stream`, chooses the algorithms of its products, and uploads the
+    /// parameters, the input and the gradient of the output.
     pub(crate) fn new(
         lt: &BlasLt,
         stream: &Stream,

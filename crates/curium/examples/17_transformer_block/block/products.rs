@@ -126,7 +126,8 @@ fn layer_input(rows: usize, inputs: usize, outputs: usize) -> Matmul {
     )
 }
 
-/// Describes the gradient of the weight of a layer: the transposed gradient of the output times the input.
+/// Describes the gradient of the weight of a layer: the transposed gradient of the output times the
+/// input.
 fn layer_weight(rows: usize, inputs: usize, outputs: usize) -> Matmul {
     Matmul::new(
         transposed(matrix(rows, outputs)),

@@ -19,16 +19,18 @@ pub struct CallError {
     pub function: Function,
     /// The result code.
     pub code: CUresult,
-    /// CUDA's name of the code, such as `CUDA_ERROR_OUT_OF_MEMORY`; empty if the driver does not define it.
+    /// CUDA's name of the code, such as `CUDA_ERROR_OUT_OF_MEMORY`; empty if the driver does not
+    /// define it.
     pub name: Cow<'static, str>,
     /// The driver's description of the code; empty if it has none.
     pub description: Cow<'static, str>,
-    /// The operands of the call, such as `1024 bytes` or ``kernel `saxpy` ``; empty if there are none.
+    /// The operands of the call, such as `1024 bytes` or ``kernel `saxpy` ``; empty if there are
+    /// none.
     pub subject: Cow<'static, str>,
     /// The log of the driver's JIT compiler, for calls that compile.
     pub log: Option<Box<str>>,
-    /// The lines of the driver's own log that add to this error, at most 4 KiB. Requires a driver for CUDA 12.9 or
-    /// newer.
+    /// The lines of the driver's own log that add to this error, at most 4 KiB. Requires a driver
+    /// for CUDA 12.9 or newer.
     pub driver_log: Option<Box<str>>,
     /// A hint, if one applies.
     pub hint: Option<Cow<'static, str>>,
@@ -80,8 +82,8 @@ impl CallError {
         }
     }
 
-    /// Returns `true` if earlier asynchronous work, such as a kernel, failed and [`function`](Self::function) only
-    /// reported the failure.
+    /// Returns `true` if earlier asynchronous work, such as a kernel, failed and
+    /// [`function`](Self::function) only reported the failure.
     #[must_use]
     pub fn is_from_earlier_work(&self) -> bool {
         self.class() == ErrorClass::Sticky && code::is_work_failure(self.code)

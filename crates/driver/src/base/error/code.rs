@@ -7,7 +7,8 @@ use curium_sys::CUresult;
 
 use crate::Driver;
 
-/// Returns `true` if a sticky `code` results from work on the device, and not from the call that returned it.
+/// Returns `true` if a sticky `code` results from work on the device, and not from the call that
+/// returned it.
 pub(super) fn is_work_failure(code: CUresult) -> bool {
     !matches!(
         code,
@@ -17,7 +18,8 @@ pub(super) fn is_work_failure(code: CUresult) -> bool {
     )
 }
 
-/// Returns the driver's name and description of `code`; both are empty if the driver does not define it.
+/// Returns the driver's name and description of `code`; both are empty if the driver does not
+/// define it.
 pub(super) fn names(driver: &Driver, code: CUresult) -> (Cow<'static, str>, Cow<'static, str>) {
     let name = driver
         .api()
@@ -41,7 +43,8 @@ fn text(
     if result != CUresult::CUDA_SUCCESS || text.is_null() {
         return None;
     }
-    // SAFETY: the driver returns a NUL-terminated string that lives as long as the driver; it is copied immediately.
+    // SAFETY: the driver returns a NUL-terminated string that lives as long as the driver; it is
+    // copied immediately.
     let text = unsafe { CStr::from_ptr(text) };
     Some(Cow::Owned(text.to_string_lossy().into_owned()))
 }

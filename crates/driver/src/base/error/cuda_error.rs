@@ -12,12 +12,13 @@ use super::{
     TimeoutError,
 };
 
-/// The questions that every error of Curium's crates answers: whether memory is exhausted, whether the context is lost,
-/// and the remedy.
+/// The questions that every error of Curium's crates answers: whether memory is exhausted, whether
+/// the context is lost, and the remedy.
 ///
-/// [`Error`] has the same questions as inherent methods. The errors of the libraries above, such as cuBLAS, answer them
-/// for the error of the driver that they contain, and for the codes of the library. Other crates may implement the
-/// trait for errors that wrap one of these: only [`CudaError::wrapped`] is needed.
+/// [`Error`] has the same questions as inherent methods. The errors of the libraries above, such as
+/// cuBLAS, answer them for the error of the driver that they contain, and for the codes of the
+/// library. Other crates may implement the trait for errors that wrap one of these: only
+/// [`CudaError::wrapped`] is needed.
 ///
 /// ```
 /// use curium_driver::{CudaError, Error};
@@ -31,7 +32,8 @@ use super::{
 /// assert!(!is_worth_a_retry(&Error::argument("Net::run", "empty batch")));
 /// ```
 pub trait CudaError: StdError {
-    /// Returns the error that this one wraps, which answers the questions that this one leaves open.
+    /// Returns the error that this one wraps, which answers the questions that this one leaves
+    /// open.
     fn wrapped(&self) -> Option<&dyn CudaError> {
         None
     }
@@ -51,18 +53,20 @@ pub trait CudaError: StdError {
         self.wrapped().is_some_and(CudaError::is_out_of_memory)
     }
 
-    /// Returns `true` if the context is lost. Every later call that uses the context fails too, until the process ends.
+    /// Returns `true` if the context is lost. Every later call that uses the context fails too,
+    /// until the process ends.
     fn is_sticky(&self) -> bool {
         self.class() == ErrorClass::Sticky
     }
 
-    /// Returns `true` if earlier asynchronous work, such as a kernel, failed and this operation only reported the
-    /// failure.
+    /// Returns `true` if earlier asynchronous work, such as a kernel, failed and this operation
+    /// only reported the failure.
     fn is_from_earlier_work(&self) -> bool {
         self.wrapped().is_some_and(CudaError::is_from_earlier_work)
     }
 
-    /// Returns the operands of the driver call that failed, such as a size in bytes, a kernel name or a stream.
+    /// Returns the operands of the driver call that failed, such as a size in bytes, a kernel name
+    /// or a stream.
     fn operands(&self) -> Option<&str> {
         self.wrapped()?.operands()
     }

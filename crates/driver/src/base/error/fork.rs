@@ -6,7 +6,8 @@ use curium_sys::Function;
 
 use super::report::{Note, OneLine, Report, debug_as_report};
 
-/// A driver call in a process that was forked after CUDA was initialized. The driver does not work there.
+/// A driver call in a process that was forked after CUDA was initialized. The driver does not work
+/// there.
 #[derive(Clone, Copy, Eq, PartialEq, thiserror::Error)]
 #[error("{}", OneLine(self))]
 #[non_exhaustive]

@@ -7,7 +7,8 @@ use curium_sys::CUresult;
 
 use crate::Driver;
 
-/// Returns the hint for a code whose cause does not depend on the call. The simulator's log has its report.
+/// Returns the hint for a code whose cause does not depend on the call. The simulator's log has its
+/// report.
 pub(super) fn hint(
     driver: &Driver,
     code: CUresult,

@@ -1,11 +1,11 @@
 //! The error type of the crates for NVIDIA's libraries.
 
-/// Declares the error type of a library's crate: `Error`, `Result`, `CallError`, and a type for each kind of operands
-/// that the crate refuses before it calls the library.
+/// Declares the error type of a library's crate: `Error`, `Result`, `CallError`, and a type for
+/// each kind of operands that the crate refuses before it calls the library.
 ///
 /// A refusal is created by `TYPE::refused(operation, problem)`. The status type implements
-/// [`LibraryStatus`](crate::LibraryStatus), and the crate depends on `thiserror`. `Error` converts from the
-/// [`LibraryError`](crate::sys::load::LibraryError) of the loaded library and its calls.
+/// [`LibraryStatus`](crate::LibraryStatus), and the crate depends on `thiserror`. `Error` converts
+/// from the [`LibraryError`](crate::sys::load::LibraryError) of the loaded library and its calls.
 ///
 /// ```
 /// use curium_driver::{CudaError, ErrorClass, LibraryStatus, declare_library_error};
@@ -76,7 +76,8 @@ macro_rules! declare_library_error {
             }
         }
 
-        // Every variant is a pointer, or an enum of pointers, so that the result of a call is returned in registers.
+        // Every variant is a pointer, or an enum of pointers, so that the result of a call is
+        // returned in registers.
         const _: () = ::core::assert!(
             ::core::mem::size_of::<Error>() == 2 * ::core::mem::size_of::<usize>(),
             "a variant is larger than a pointer"

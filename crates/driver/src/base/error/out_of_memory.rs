@@ -52,7 +52,8 @@ impl RecoveryAttempt {
 }
 
 impl Error {
-    /// Creates the error of a resource that rejects `requested` bytes, because of its `limit` or for another reason.
+    /// Creates the error of a resource that rejects `requested` bytes, because of its `limit` or
+    /// for another reason.
     #[cold]
     #[must_use]
     pub fn refused_memory(requested: usize, limit: Option<usize>, used: Option<usize>) -> Self {
@@ -128,8 +129,8 @@ impl Report for OutOfMemoryError {
 }
 
 impl OutOfMemoryError {
-    /// Writes the operands of the call, and the requested size if it differs: a resource may allocate more than the
-    /// caller requested.
+    /// Writes the operands of the call, and the requested size if it differs: a resource may
+    /// allocate more than the caller requested.
     fn write_request(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let requested = format!("{} bytes", self.requested);
         match self

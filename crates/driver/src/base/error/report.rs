@@ -5,8 +5,8 @@ use std::fmt;
 
 /// The parts of an error message.
 ///
-/// `Display` writes the problem and the notes on one line, followed by the logs. `Debug`, which `unwrap` and a `main`
-/// that returns an error print, writes each note on its own line.
+/// `Display` writes the problem and the notes on one line, followed by the logs. `Debug`, which
+/// `unwrap` and a `main` that returns an error print, writes each note on its own line.
 pub(crate) trait Report {
     /// Writes `operation: problem (facts)`.
     fn problem(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result;

@@ -6,8 +6,8 @@ use super::Error;
 
 /// The error of a failed operation that takes ownership of a value, together with the value.
 ///
-/// `?` converts it into [`Error`] and drops the value. To use the value again, match on the fields or call
-/// [`into_parts`](Self::into_parts).
+/// `?` converts it into [`Error`] and drops the value. To use the value again, match on the fields
+/// or call [`into_parts`](Self::into_parts).
 ///
 /// ```
 /// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new()).expect("failed to create a simulator");

@@ -12,7 +12,8 @@ use super::report::{Note, OneLine, Report, debug_as_report};
 pub struct TimeoutError {
     /// The operation whose end was awaited, such as `Stream::completion`.
     pub operation: &'static str,
-    /// The point that was not reached in time; for a wait for several, those that were not, up to eight of them.
+    /// The point that was not reached in time; for a wait for several, those that were not, up to
+    /// eight of them.
     pub subject: Box<str>,
     /// The time limit.
     pub limit: Duration,

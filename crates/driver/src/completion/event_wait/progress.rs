@@ -99,7 +99,8 @@ impl<W, R> Progress<W, R> {
         }
     }
 
-    /// Returns the waker of a task that may be woken early. The entry of the background thread is then finished.
+    /// Returns the waker of a task that may be woken early. The entry of the background thread is
+    /// then finished.
     pub(super) fn take_early(&self) -> Option<W> {
         match &mut *self.stage.lock() {
             Stage::Pending {

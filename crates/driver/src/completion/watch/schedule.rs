@@ -12,16 +12,18 @@ const MAX_NEAR_PAUSE: Duration = Duration::from_millis(5);
 const MAX_CALLED_PAUSE: Duration = Duration::from_millis(100);
 /// The age up to which the word of work of unknown duration is loaded often.
 const MAX_DENSE: Duration = Duration::from_millis(1);
-/// The number of looks in the expected duration, before its end, if the end is not awaited by spinning.
+/// The number of looks in the expected duration, before its end, if the end is not awaited by
+/// spinning.
 const EARLY_LOOKS_PER_DURATION: u32 = 32;
 /// The interval between the first wait for a word and the first query of its event.
 pub(super) const MIN_QUERY_INTERVAL: Duration = Duration::from_millis(1);
 /// The additional interval for each other timeline: about ten times the cost of a load.
 const PAUSE_PER_TIMELINE: Duration = Duration::from_micros(3);
-/// The longest duration whose end is awaited by spinning, and beyond which the driver's callback is used.
+/// The longest duration whose end is awaited by spinning, and beyond which the driver's callback is
+/// used.
 pub(crate) const MAX_SPUN: Duration = Duration::from_millis(2);
-/// The number of looks in the expected duration, near its end, if the end is not awaited by spinning. With the window around the
-/// end, they are about 20 for each wait.
+/// The number of looks in the expected duration, near its end, if the end is not awaited by
+/// spinning. With the window around the end, they are about 20 for each wait.
 const LOOKS_PER_DURATION: u32 = 256;
 /// The minimum time before and after the expected end for which the word is loaded continuously.
 const MIN_WINDOW: Duration = Duration::from_micros(50);
@@ -75,8 +77,8 @@ impl Schedule {
         self.pause_around(expected, near, far)
     }
 
-    /// Returns `near` within the window around the expected end, and `far` outside of it, but at most the time until the
-    /// window.
+    /// Returns `near` within the window around the expected end, and `far` outside of it, but at
+    /// most the time until the window.
     fn pause_around(self, expected: Duration, near: Duration, far: Duration) -> Duration {
         let window = (expected / 24).max(MIN_WINDOW);
         let begin = expected.saturating_sub(window.max(EARLY));
@@ -94,7 +96,8 @@ impl Schedule {
         if !self.has_callback {
             return (self.age / 8).clamp(MIN_PAUSE, MAX_PAUSE);
         }
-        // The callback wakes the thread unless the context fails. Work of unknown duration may still be short.
+        // The callback wakes the thread unless the context fails. Work of unknown duration may
+        // still be short.
         if self.expected.is_none() && self.age < MAX_DENSE {
             (self.age / 4).max(2 * MIN_PAUSE)
         } else {
@@ -107,8 +110,8 @@ impl Schedule {
 mod tests {
     use super::*;
 
-    /// Returns the number of loads of a word that is reached after `duration`, and the time between the end and the load
-    /// that finds it.
+    /// Returns the number of loads of a word that is reached after `duration`, and the time between
+    /// the end and the load that finds it.
     fn simulate(
         duration: Duration,
         expected: Option<Duration>,

@@ -9,8 +9,8 @@ const MIN_ALIGNED: Duration = Duration::from_millis(1);
 /// The time from which ticks are counted.
 static ORIGIN: OnceLock<Instant> = OnceLock::new();
 
-/// Returns the end of an interval that begins now. A long one is shortened, by less than a quarter, to a time that it has
-/// in common with other intervals of similar length.
+/// Returns the end of an interval that begins now. A long one is shortened, by less than a quarter,
+/// to a time that it has in common with other intervals of similar length.
 pub(super) fn due(now: Instant, interval: Duration) -> Instant {
     due_since(*ORIGIN.get_or_init(|| now), now, interval)
 }

@@ -1,7 +1,7 @@
 //! The precision of the thread's sleeps.
 
-/// Makes the sleeps of the calling thread precise. Linux delays the end of a sleep by up to 50 µs otherwise, to combine
-/// wake-ups.
+/// Makes the sleeps of the calling thread precise. Linux delays the end of a sleep by up to 50 µs
+/// otherwise, to combine wake-ups.
 pub(super) fn minimize() {
     #[cfg(all(target_os = "linux", not(miri)))]
     {

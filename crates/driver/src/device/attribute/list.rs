@@ -20,8 +20,8 @@ macro_rules! attributes {
                     DeviceAttribute { raw: CUdevice_attribute::$raw, name: stringify!($name), value: PhantomData };
             )*
 
-            /// Every attribute that this version of Curium defines, in ascending order, each with its value as a raw
-            /// integer.
+            /// Every attribute that this version of Curium defines, in ascending order, each with
+            /// its value as a raw integer.
             pub const ALL: &'static [DeviceAttribute<i32>] = &[$(
                 DeviceAttribute { raw: CUdevice_attribute::$raw, name: stringify!($name), value: PhantomData },
             )*];
@@ -167,8 +167,8 @@ attributes! {
     MAXIMUM_SURFACECUBEMAP_LAYERED_WIDTH: u32 = CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_LAYERED_WIDTH;
     /// The maximum number of layers of a cubemap surface.
     MAXIMUM_SURFACECUBEMAP_LAYERED_LAYERS: u32 = CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_LAYERED_LAYERS;
-    /// The maximum width of a 1D texture over linear memory, in elements. Deprecated by CUDA in favor of
-    /// [`Device::linear_texture_width`](crate::Device::linear_texture_width).
+    /// The maximum width of a 1D texture over linear memory, in elements. Deprecated by CUDA in
+    /// favor of [`Device::linear_texture_width`](crate::Device::linear_texture_width).
     MAXIMUM_TEXTURE1D_LINEAR_WIDTH: u32 = CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH;
     /// The maximum width of a 2D texture over linear memory, in elements.
     MAXIMUM_TEXTURE2D_LINEAR_WIDTH: u32 = CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_WIDTH;
@@ -180,8 +180,8 @@ attributes! {
     MAXIMUM_TEXTURE2D_MIPMAPPED_WIDTH: u32 = CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_MIPMAPPED_WIDTH;
     /// The maximum height of a 2D mipmapped texture, in elements.
     MAXIMUM_TEXTURE2D_MIPMAPPED_HEIGHT: u32 = CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_MIPMAPPED_HEIGHT;
-    /// The major compute capability. [`Device::compute_capability`](crate::Device::compute_capability) gives both
-    /// parts.
+    /// The major compute capability.
+    /// [`Device::compute_capability`](crate::Device::compute_capability) gives both parts.
     COMPUTE_CAPABILITY_MAJOR: u32 = CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR;
     /// The minor compute capability.
     COMPUTE_CAPABILITY_MINOR: u32 = CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR;
@@ -215,11 +215,14 @@ attributes! {
     COMPUTE_PREEMPTION_SUPPORTED: bool = CU_DEVICE_ATTRIBUTE_COMPUTE_PREEMPTION_SUPPORTED;
     /// `true` if the device can access registered host memory at its host address.
     CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM: bool = CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM;
-    /// `true` if the first version of the stream memory operations is supported. Deprecated by CUDA.
+    /// `true` if the first version of the stream memory operations is supported. Deprecated by
+    /// CUDA.
     CAN_USE_STREAM_MEM_OPS_V1: bool = CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_MEM_OPS_V1;
-    /// `true` if the first version of the stream memory operations supports 64-bit values. Deprecated by CUDA.
+    /// `true` if the first version of the stream memory operations supports 64-bit values.
+    /// Deprecated by CUDA.
     CAN_USE_64_BIT_STREAM_MEM_OPS_V1: bool = CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS_V1;
-    /// `true` if the first version of the stream memory operations supports the NOR wait condition. Deprecated by CUDA.
+    /// `true` if the first version of the stream memory operations supports the NOR wait condition.
+    /// Deprecated by CUDA.
     CAN_USE_STREAM_WAIT_VALUE_NOR_V1: bool = CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR_V1;
     /// `true` if the device supports cooperative launches.
     COOPERATIVE_LAUNCH: bool = CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH;
@@ -235,7 +238,8 @@ attributes! {
     PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES: bool = CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES;
     /// `true` if the host can access managed memory on the device without migration.
     DIRECT_MANAGED_MEM_ACCESS_FROM_HOST: bool = CU_DEVICE_ATTRIBUTE_DIRECT_MANAGED_MEM_ACCESS_FROM_HOST;
-    /// `true` if the device supports virtual memory management (`cuMemAddressReserve`, `cuMemCreate`, `cuMemMap`).
+    /// `true` if the device supports virtual memory management (`cuMemAddressReserve`,
+    /// `cuMemCreate`, `cuMemMap`).
     VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED: bool = CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED;
     /// `true` if memory can be exported as a POSIX file descriptor.
     HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED: bool = CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED;
@@ -309,9 +313,11 @@ attributes! {
     MEM_DECOMPRESS_MAXIMUM_LENGTH: usize = CU_DEVICE_ATTRIBUTE_MEM_DECOMPRESS_MAXIMUM_LENGTH;
     /// `true` if contexts can run in graphics (CIG) mode with Vulkan.
     VULKAN_CIG_SUPPORTED: bool = CU_DEVICE_ATTRIBUTE_VULKAN_CIG_SUPPORTED;
-    /// The PCI device identifier in the upper 16 bits and the PCI vendor identifier in the lower 16 bits.
+    /// The PCI device identifier in the upper 16 bits and the PCI vendor identifier in the lower 16
+    /// bits.
     GPU_PCI_DEVICE_ID: u32 = CU_DEVICE_ATTRIBUTE_GPU_PCI_DEVICE_ID;
-    /// The PCI subsystem identifier in the upper 16 bits and the subsystem vendor identifier in the lower 16 bits.
+    /// The PCI subsystem identifier in the upper 16 bits and the subsystem vendor identifier in the
+    /// lower 16 bits.
     GPU_PCI_SUBSYSTEM_ID: u32 = CU_DEVICE_ATTRIBUTE_GPU_PCI_SUBSYSTEM_ID;
     /// `true` if virtual memory management supports memory on a host NUMA node.
     HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED: bool = CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED;
@@ -353,8 +359,8 @@ attributes! {
     LOGICAL_ENDPOINT_SUPPORTED_HANDLE_TYPES: EndpointHandleTypes = CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_SUPPORTED_HANDLE_TYPES;
     /// `true` if streams can run in graphics (CIG) mode with Vulkan.
     VULKAN_CIG_STREAMS_SUPPORTED: bool = CU_DEVICE_ATTRIBUTE_VULKAN_CIG_STREAMS_SUPPORTED;
-    /// The minimum contiguous memory for a tensor map of the large class, in bytes; `i32::MAX` where the class makes no
-    /// difference.
+    /// The minimum contiguous memory for a tensor map of the large class, in bytes; `i32::MAX`
+    /// where the class makes no difference.
     TENSOR_MAP_LARGE_TENSOR_MIN_SIZE: usize = CU_DEVICE_ATTRIBUTE_TENSOR_MAP_LARGE_TENSOR_MIN_SIZE;
     /// `true` if GPUDirect RDMA supports memory that is confined to a locality domain.
     GPU_DIRECT_RDMA_WITH_LOCALIZED_MEMORY_SUPPORTED: bool = CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_LOCALIZED_MEMORY_SUPPORTED;

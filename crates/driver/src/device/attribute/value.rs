@@ -35,7 +35,8 @@ pub enum NumaConfig {
     Unknown(u32),
 }
 
-/// The scope in which GPUDirect RDMA writes to a device's memory are visible, in order, without a flush.
+/// The scope in which GPUDirect RDMA writes to a device's memory are visible, in order, without a
+/// flush.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum RdmaWritesOrdering {

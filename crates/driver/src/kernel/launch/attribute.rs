@@ -23,8 +23,8 @@ use crate::{
     MemorySyncDomainMap, Result, SharedMemoryMode,
 };
 
-/// Launch attributes, such as a cluster size, a priority or programmatic dependent launch. They can be reused for any
-/// number of launches.
+/// Launch attributes, such as a cluster size, a priority or programmatic dependent launch. They can
+/// be reused for any number of launches.
 ///
 /// ```
 /// use curium_driver::LaunchAttributes;
@@ -41,9 +41,11 @@ pub struct LaunchAttributes<'a> {
     completion_event: Option<&'a Event>,
 }
 
-// SAFETY: the raw attributes hold numbers, and handles of events that are borrowed for as long as this value lives.
+// SAFETY: the raw attributes hold numbers, and handles of events that are borrowed for as long as
+// this value lives.
 unsafe impl Send for LaunchAttributes<'_> {}
-// SAFETY: the raw attributes hold numbers, and handles of events that are borrowed for as long as this value lives.
+// SAFETY: the raw attributes hold numbers, and handles of events that are borrowed for as long as
+// this value lives.
 unsafe impl Sync for LaunchAttributes<'_> {}
 
 /// The maximum number of attributes of a launch.
@@ -102,8 +104,8 @@ impl<'a> LaunchAttributes<'a> {
         )
     }
 
-    /// Enables or disables a cooperative launch: all blocks of the grid are resident and can synchronize with each
-    /// other.
+    /// Enables or disables a cooperative launch: all blocks of the grid are resident and can
+    /// synchronize with each other.
     #[must_use]
     #[inline]
     pub const fn with_cooperative(self, cooperative: bool) -> Self {
@@ -113,7 +115,8 @@ impl<'a> LaunchAttributes<'a> {
         self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE, value)
     }
 
-    /// Sets the cluster size in blocks, which must divide the grid dimensions. Needs compute capability 9.0.
+    /// Sets the cluster size in blocks, which must divide the grid dimensions. Needs compute
+    /// capability 9.0.
     #[must_use]
     #[inline]
     pub fn with_cluster(self, cluster: impl Into<Dimensions>) -> Self {
@@ -140,9 +143,9 @@ impl<'a> LaunchAttributes<'a> {
         )
     }
 
-    /// Allows the kernel to start before the preceding kernel on the stream has completed (programmatic dependent
-    /// launch), once that kernel triggers it. The kernel must execute `griddepcontrol.wait` before it accesses memory
-    /// that the other writes.
+    /// Allows the kernel to start before the preceding kernel on the stream has completed
+    /// (programmatic dependent launch), once that kernel triggers it. The kernel must execute
+    /// `griddepcontrol.wait` before it accesses memory that the other writes.
     #[must_use]
     #[inline]
     pub const fn with_programmatic_stream_serialization(self, allowed: bool) -> Self {
@@ -155,7 +158,8 @@ impl<'a> LaunchAttributes<'a> {
         )
     }
 
-    /// Records an event while the kernel runs. Work that waits for the event does not wait for the kernel to complete.
+    /// Records an event while the kernel runs. Work that waits for the event does not wait for the
+    /// kernel to complete.
     #[must_use]
     #[inline]
     pub fn with_programmatic_event(mut self, event: &'a Event, trigger: EventTrigger) -> Self {
@@ -175,8 +179,9 @@ impl<'a> LaunchAttributes<'a> {
         )
     }
 
-    /// Records an event when approximately all blocks of the kernel have started. The event must have timing disabled
-    /// ([`EventFlags::DISABLE_TIMING`](crate::EventFlags::DISABLE_TIMING)). Since 12.3.
+    /// Records an event when approximately all blocks of the kernel have started. The event must
+    /// have timing disabled ([`EventFlags::DISABLE_TIMING`](crate::EventFlags::DISABLE_TIMING)).
+    /// Since 12.3.
     #[must_use]
     #[inline]
     pub fn with_launch_completion_event(mut self, event: &'a Event) -> Self {
@@ -201,8 +206,8 @@ impl<'a> LaunchAttributes<'a> {
         self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PRIORITY, value)
     }
 
-    /// Sets the map from logical to physical memory synchronization domains, each less than the device's number of
-    /// domains. Since 12.0.
+    /// Sets the map from logical to physical memory synchronization domains, each less than the
+    /// device's number of domains. Since 12.0.
     #[must_use]
     #[inline]
     pub const fn with_memory_sync_domain_map(self, map: MemorySyncDomainMap) -> Self {
@@ -232,7 +237,8 @@ impl<'a> LaunchAttributes<'a> {
         )
     }
 
-    /// Sets the preferred cluster size, a multiple of the one set with [`LaunchAttributes::with_cluster`]. Since 12.8.
+    /// Sets the preferred cluster size, a multiple of the one set with
+    /// [`LaunchAttributes::with_cluster`]. Since 12.8.
     #[must_use]
     #[inline]
     pub fn with_preferred_cluster(self, cluster: impl Into<Dimensions>) -> Self {
@@ -341,7 +347,8 @@ impl<'a> LaunchAttributes<'a> {
         self.programmatic_event.is_some() || self.completion_event.is_some()
     }
 
-    /// Makes the launch a device-updatable graph node. The driver writes the node's handle into the attribute.
+    /// Makes the launch a device-updatable graph node. The driver writes the node's handle into the
+    /// attribute.
     #[inline]
     pub(crate) const fn with_device_updatable(self) -> Self {
         let node = DeviceUpdatable {
@@ -357,7 +364,8 @@ impl<'a> LaunchAttributes<'a> {
         )
     }
 
-    /// Returns the node of a launch with [`LaunchAttributes::with_device_updatable`]; null before the launch.
+    /// Returns the node of a launch with [`LaunchAttributes::with_device_updatable`]; null before
+    /// the launch.
     #[inline]
     pub(crate) fn device_node(&self) -> CUgraphDeviceNode {
         let id = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE;
@@ -369,8 +377,8 @@ impl<'a> LaunchAttributes<'a> {
         )
     }
 
-    /// Returns the raw configuration of a launch with these attributes, which it borrows and into which the driver may
-    /// write.
+    /// Returns the raw configuration of a launch with these attributes, which it borrows and into
+    /// which the driver may write.
     #[inline]
     pub(crate) fn launch_config_mut(
         &mut self,
@@ -487,7 +495,8 @@ mod tests {
     #[test]
     fn every_attribute_at_once_has_room() {
         let window = AccessPolicyWindow::persisting(DevicePointer::from_raw(64), 256);
-        // All attributes except the two that take an event and the device-updatable one, for which there is room left.
+        // All attributes except the two that take an event and the device-updatable one, for which
+        // there is room left.
         let attributes = LaunchAttributes::new()
             .with_access_policy_window(window)
             .with_cooperative(true)

@@ -90,8 +90,8 @@ fn exceeded_limit(device: &Device, config: &LaunchConfig) -> Advice {
     })
 }
 
-/// Returns the limit on shared memory that `config` and the kernel's static shared memory exceed together, and the
-/// function that raises it.
+/// Returns the limit on shared memory that `config` and the kernel's static shared memory exceed
+/// together, and the function that raises it.
 fn exceeded_shared_bytes(kernel: &Inner, device: &Device, config: &LaunchConfig) -> Advice {
     let static_bytes = kernel
         .attribute(

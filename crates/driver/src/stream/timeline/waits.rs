@@ -1,9 +1,10 @@
 //! The tasks that wait for numbers of a timeline.
 //!
-//! A task registers under the lock of the list. If the list was not watched, the caller hands the timeline to the
-//! background thread. That thread takes the tasks whose numbers are reached, wakes them without the lock, and stops to
-//! watch only while it holds the lock and the list is empty. A registered task is therefore always watched, and a task
-//! that registers after the write is taken at the thread's next look. `tests` checks this with loom.
+//! A task registers under the lock of the list. If the list was not watched, the caller hands the
+//! timeline to the background thread. That thread takes the tasks whose numbers are reached, wakes
+//! them without the lock, and stops to watch only while it holds the lock and the list is empty. A
+//! registered task is therefore always watched, and a task that registers after the write is taken
+//! at the thread's next look. `tests` checks this with loom.
 
 #[cfg(test)]
 mod tests;
@@ -73,7 +74,8 @@ impl<W> Waits<W> {
         }
     }
 
-    /// Registers a task that waits for `sequence`. `key` is that of its previous registration, if any.
+    /// Registers a task that waits for `sequence`. `key` is that of its previous registration, if
+    /// any.
     pub(crate) fn register(
         &self,
         key: Option<Key>,
@@ -142,7 +144,8 @@ impl<W> Waits<W> {
             .map(|(_, waiting)| waiting)
     }
 
-    /// Returns the first task, or stops watching if there is none: the next registration then begins anew.
+    /// Returns the first task, or stops watching if there is none: the next registration then
+    /// begins anew.
     pub(crate) fn head_or_end(&self) -> Option<Head> {
         let mut list = self.list.lock();
         match list.waiting.first_key_value() {

@@ -24,7 +24,8 @@ pub(super) struct Words {
 #[derive(Default)]
 struct State {
     pages: Vec<Page>,
-    /// A registered page whose address on the device is not known yet. Unregistering it would wait for the device.
+    /// A registered page whose address on the device is not known yet. Unregistering it would wait
+    /// for the device.
     unmapped: Option<Page>,
     free: Vec<Word>,
     /// Words whose last write had not completed when they were released, with its number.
@@ -43,7 +44,8 @@ pub(super) struct Word {
     device: u64,
 }
 
-/// The size and the alignment of an allocation: the largest page of the supported hosts, since whole pages are pinned.
+/// The size and the alignment of an allocation: the largest page of the supported hosts, since
+/// whole pages are pinned.
 const PAGE: usize = 64 << 10;
 /// The distance of two words: a cache line, so that streams do not disturb each other's readers.
 const STRIDE: usize = 64;
@@ -63,8 +65,8 @@ unsafe impl Send for Page {}
 impl Words {
     /// Returns the words of `context`, which live as long as the context.
     pub(super) fn attached_to(context: &Context) -> Arc<Self> {
-        // SAFETY: the words hold nothing but their own memory, and `Timeline`, the only owner of a result, keeps the
-        // context alive until it has dropped it.
+        // SAFETY: the words hold nothing but their own memory, and `Timeline`, the only owner of a
+        // result, keeps the context alive until it has dropped it.
         unsafe {
             context.attached(|context| Self {
                 context,
@@ -74,8 +76,8 @@ impl Words {
         }
     }
 
-    /// Takes a word for a timeline, whose first number is greater than the word's value; `None` if the device or the
-    /// driver does not support writes in stream order.
+    /// Takes a word for a timeline, whose first number is greater than the word's value; `None` if
+    /// the device or the driver does not support writes in stream order.
     pub(super) fn acquire(&self) -> Result<Option<Word>> {
         if !self.is_supported()? {
             return Ok(None);
@@ -102,7 +104,8 @@ impl Words {
         if fork::is_child() {
             return;
         }
-        // A call observer that drops a timeline while this thread registers a page loses the word until the context ends.
+        // A call observer that drops a timeline while this thread registers a page loses the word
+        // until the context ends.
         if let Ok(mut state) = self.state.acquire("Stream::completion") {
             state.retired.push((word, last));
         }
@@ -129,7 +132,8 @@ impl Words {
         let mut device = 0;
         let host = page.memory.as_ptr().cast();
         let mapped = self.context.entered(|driver| {
-            // SAFETY: `device` is valid for writes, and the memory is registered and mapped. The context is current.
+            // SAFETY: `device` is valid for writes, and the memory is registered and mapped. The
+            // context is current.
             unsafe {
                 call!(
                     driver,
@@ -165,7 +169,8 @@ impl Words {
         // Captures on other threads neither prevent this nor are invalidated by it.
         let registered = with_relaxed_capture_mode(self.context.driver(), || {
             self.context.entered(|driver| {
-                // SAFETY: the memory is allocated, and is freed only after it is unregistered. The context is current.
+                // SAFETY: the memory is allocated, and is freed only after it is unregistered. The
+                // context is current.
                 unsafe { call!(driver, cuMemHostRegister_v2(host, PAGE, flags)) }?;
                 is_registered = true;
                 Ok(())
@@ -216,8 +221,9 @@ impl State {
 impl Word {
     #[inline]
     pub(super) fn value(self) -> u64 {
-        // SAFETY: the words live as long as their context, which each timeline keeps alive. The memory was zeroed, and
-        // all other accesses are writes of the device, each of one aligned word.
+        // SAFETY: the words live as long as their context, which each timeline keeps alive. The
+        // memory was zeroed, and all other accesses are writes of the device, each of one aligned
+        // word.
         unsafe { self.host.as_ref() }.load(Ordering::Acquire)
     }
 
@@ -253,7 +259,8 @@ impl Drop for Words {
             release(|| {
                 let host = page.memory.as_ptr().cast();
                 context.entered(|driver| {
-                    // SAFETY: the memory is registered, every write to it has completed, and no timeline has a word.
+                    // SAFETY: the memory is registered, every write to it has completed, and no
+                    // timeline has a word.
                     unsafe { call!(driver, cuMemHostUnregister(host)) }
                 })?;
                 page.free();

@@ -1,4 +1,5 @@
-//! The smallest device crate, for tests of the compiler: kernels are declared by `macro_rules!`, and instructions are `unsafe`.
+//! The smallest device crate, for tests of the compiler: kernels are declared by `macro_rules!`,
+//! and instructions are `unsafe`.
 #![no_std]
 
 /// The table of a kernel with pointers and lengths.
@@ -12,7 +13,8 @@ pub struct Table<const N: usize> {
 /// The words of a slice.
 pub const SLICE: [[u32; 3]; 3] = [[b'w' as u32, 8, 8], [b'v' as u32, 8, 8], [b'_' as u32, 0, 0]];
 
-/// Declares a kernel with parameters that are slices of `u32`. `1` is a kernel of a block of 64 threads, `0` an element-wise one.
+/// Declares a kernel with parameters that are slices of `u32`. `1` is a kernel of a block of 64
+/// threads, `0` an element-wise one.
 #[macro_export]
 macro_rules! kernel {
     ($scope:literal $name:ident = $link:literal $table:literal ($($parameter:ident $length:ident),*) $body:block) => {

@@ -27,11 +27,13 @@ pub(super) struct Allocator {
     options: CachingOptions,
     is_private: bool,
     heap: Arc<CentralHeap>,
-    /// Locked before the heap, across driver calls and calls to the upstream resource, which is user code.
+    /// Locked before the heap, across driver calls and calls to the upstream resource, which is
+    /// user code.
     reserve: Exclusive<Reserve>,
     /// The number of times that segments were added.
     growths: AtomicU64,
-    /// The number of times that memory stayed with its stream because no event could be recorded or queried.
+    /// The number of times that memory stayed with its stream because no event could be recorded or
+    /// queried.
     deferrals: AtomicU64,
     /// The source of segments; `None` for the device.
     upstream: Option<Arc<dyn Resource>>,
@@ -82,7 +84,8 @@ impl Allocator {
         })
     }
 
-    /// Creates an allocator with the same options for the memory of one graph. It queries no stream.
+    /// Creates an allocator with the same options for the memory of one graph. It queries no
+    /// stream.
     pub(super) fn private(&self) -> Result<Self> {
         let mut allocator = Self::new(&self.context, &self.options, self.upstream.clone())?;
         allocator.is_private = true;
@@ -153,8 +156,8 @@ impl Allocator {
         Ok(())
     }
 
-    /// Coalesces all free memory, including that in thread caches, and makes memory whose work has completed available
-    /// to every stream.
+    /// Coalesces all free memory, including that in thread caches, and makes memory whose work has
+    /// completed available to every stream.
     pub(super) fn purge(&self) -> Result<()> {
         self.gather(&mut *self.reserve.acquire("CachingResource::purge")?)
     }
@@ -227,8 +230,9 @@ impl Allocator {
             .take(need.stream, need.size, need.alignment, need.cache)
     }
 
-    /// Searches for memory in this order: memory freed by another thread in the meantime, coalesced blocks of the
-    /// stream, thread caches and memory of other streams whose work has completed, and a new segment.
+    /// Searches for memory in this order: memory freed by another thread in the meantime, coalesced
+    /// blocks of the stream, thread caches and memory of other streams whose work has completed,
+    /// and a new segment.
     fn search(&self, need: Need<'_>) -> Result<u64> {
         let mut reserve = self.reserve.acquire("CachingResource::allocate")?;
         if let Some(address) = self.take(need) {
@@ -238,7 +242,8 @@ impl Allocator {
         if let Some(address) = self.take(need) {
             return Ok(address);
         }
-        // A stream that cannot be queried keeps its memory until the next time, and does not keep others from theirs.
+        // A stream that cannot be queried keeps its memory until the next time, and does not keep
+        // others from theirs.
         let _ = self.gather(&mut reserve);
         if let Some(address) = self.take(need) {
             return Ok(address);
@@ -262,8 +267,8 @@ impl Allocator {
         (!self.options.cache).then(|| self.upstream.as_deref().unwrap_or(&StreamOrdered))
     }
 
-    /// Returns the calling thread's cache, or `None` if the thread is exiting. Checks that `stream` can use this
-    /// resource.
+    /// Returns the calling thread's cache, or `None` if the thread is exiting. Checks that `stream`
+    /// can use this resource.
     fn cache(&self, stream: &Stream, operation: &'static str) -> Result<Option<Arc<LocalCache>>> {
         let id = StreamId(stream.identity());
         if let Some(cache) = LocalCache::find(&self.heap, id) {
@@ -273,8 +278,9 @@ impl Allocator {
         Ok(LocalCache::add(&self.heap, id))
     }
 
-    /// Collects and coalesces all free memory, and makes memory whose work has completed available to every stream. If the driver refuses
-    /// that for one stream, it is done for all others all the same.
+    /// Collects and coalesces all free memory, and makes memory whose work has completed available
+    /// to every stream. If the driver refuses that for one stream, it is done for all others all
+    /// the same.
     fn gather(&self, reserve: &mut Reserve) -> Result<()> {
         self.heap.flush_caches();
         if self.is_private {
@@ -293,8 +299,8 @@ impl Allocator {
         polled
     }
 
-    /// Records an event after the most recent deallocations of a stream, and releases the memory covered by completed
-    /// events.
+    /// Records an event after the most recent deallocations of a stream, and releases the memory
+    /// covered by completed events.
     fn poll(&self, stream: StreamId, pending: &mut PendingFrees) -> Result<()> {
         if let Some(epoch) = self.heap.with(|heap| heap.begin_epoch(stream)) {
             pending.add(epoch);
@@ -320,7 +326,8 @@ impl Allocator {
             .check_same(stream.driver(), operation)?;
         let ours = &self.context;
         let theirs = stream.context();
-        // Synchronizing a green context waits for its own work only, not for that of another green context.
+        // Synchronizing a green context waits for its own work only, not for that of another green
+        // context.
         let waits_for_theirs =
             ours.kind() == ContextKind::Primary || ours.as_raw() == theirs.as_raw();
         if !(ours.shares_objects_with(theirs) && waits_for_theirs) {
@@ -351,7 +358,8 @@ impl Allocator {
             .and(waited)
     }
 
-    /// Waits for the streams that freed memory, and releases the memory of those for which the wait succeeded.
+    /// Waits for the streams that freed memory, and releases the memory of those for which the wait
+    /// succeeded.
     fn wait_for_streams(&mut self) -> Result<()> {
         if self.is_private {
             // Its graphs may have run on any stream.

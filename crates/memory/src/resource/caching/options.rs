@@ -4,11 +4,12 @@
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct CachingOptions {
-    /// The minimum segment size in bytes. A segment may be smaller if memory is scarce. The default is 32 MiB.
+    /// The minimum segment size in bytes. A segment may be smaller if memory is scarce. The default
+    /// is 32 MiB.
     pub segment_bytes: usize,
-    /// `true` to cache memory. If `false`, every allocation and deallocation goes to the driver, where memory checkers
-    /// observe it. The default is `true`, unless the environment variable `CURIUM_NO_CACHE` is set to a value other
-    /// than 0.
+    /// `true` to cache memory. If `false`, every allocation and deallocation goes to the driver,
+    /// where memory checkers observe it. The default is `true`, unless the environment variable
+    /// `CURIUM_NO_CACHE` is set to a value other than 0.
     pub cache: bool,
 }
 

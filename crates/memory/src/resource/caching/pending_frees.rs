@@ -11,9 +11,11 @@ use crate::wait;
 
 /// A stream that frees memory, and the events after which the memory is available to every stream.
 pub(super) struct PendingFrees {
-    /// `None` for a default stream, whose handle refers to different streams depending on the caller.
+    /// `None` for a default stream, whose handle refers to different streams depending on the
+    /// caller.
     stream: Option<WeakStream>,
-    /// The latest epoch that no event covers yet: the stream was being captured, or the driver refused.
+    /// The latest epoch that no event covers yet: the stream was being captured, or the driver
+    /// refused.
     uncovered: Option<Epoch>,
     /// Sorted by epoch.
     events: VecDeque<(Epoch, Mark)>,
@@ -42,7 +44,8 @@ impl PendingFrees {
         self.uncovered = self.uncovered.max(Some(epoch));
     }
 
-    /// Records an event after the recorded deallocations. Until this succeeds, the memory is available to the stream only.
+    /// Records an event after the recorded deallocations. Until this succeeds, the memory is
+    /// available to the stream only.
     pub(super) fn record(&mut self) -> Result<()> {
         let (Some(epoch), Some(weak)) = (self.uncovered, &self.stream) else {
             return Ok(());
@@ -58,7 +61,8 @@ impl PendingFrees {
         Ok(())
     }
 
-    /// Returns `true` if there are deallocations that no event covers, although the stream may have events.
+    /// Returns `true` if there are deallocations that no event covers, although the stream may have
+    /// events.
     pub(super) fn is_deferred(&self) -> bool {
         self.uncovered.is_some() && self.stream.is_some()
     }
@@ -94,7 +98,8 @@ impl PendingFrees {
         )
     }
 
-    /// Returns `true` if the stream was destroyed and all of its memory is available to every stream.
+    /// Returns `true` if the stream was destroyed and all of its memory is available to every
+    /// stream.
     pub(super) fn is_over(&self) -> bool {
         self.events.is_empty()
             && self
@@ -105,7 +110,8 @@ impl PendingFrees {
 }
 
 impl Mark {
-    /// Returns a point after all work on `stream`, or `None` during a capture, since captured work is not executed.
+    /// Returns a point after all work on `stream`, or `None` during a capture, since captured work
+    /// is not executed.
     fn after(stream: &Stream) -> Result<Option<Self>> {
         if stream.is_capturing()? {
             return Ok(None);

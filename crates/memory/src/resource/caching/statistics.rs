@@ -22,9 +22,11 @@ pub struct CachingStatistics {
     pub longest_free_bytes: u64,
     /// The number of times that segments were added or extended.
     pub growths: u64,
-    /// The number of times that free memory stayed with the stream that freed it although the stream's work may have been done: the stream
-    /// was being captured, or the driver failed to query it or to record an event. Each later search for memory, and
-    /// [`purge`](crate::Resource::purge) and [`trim`](crate::Resource::trim), try again; those two return the driver's error.
+    /// The number of times that free memory stayed with the stream that freed it although the
+    /// stream's work may have been done: the stream was being captured, or the driver failed to
+    /// query it or to record an event. Each later search for memory, and
+    /// [`purge`](crate::Resource::purge) and [`trim`](crate::Resource::trim), try again; those two
+    /// return the driver's error.
     pub deferrals: u64,
 }
 
@@ -42,8 +44,8 @@ impl CachingStatistics {
         self.allocations.saturating_sub(self.frees)
     }
 
-    /// Returns the fraction of free memory outside the longest free range: 0 without fragmentation, and close to 1 in
-    /// the worst case.
+    /// Returns the fraction of free memory outside the longest free range: 0 without fragmentation,
+    /// and close to 1 in the worst case.
     #[must_use]
     pub fn fragmentation(&self) -> f64 {
         if self.free_bytes == 0 {

@@ -5,7 +5,8 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
-/// A reclaimer: receives the requested size in bytes, frees what it can, and returns the number of freed bytes.
+/// A reclaimer: receives the requested size in bytes, frees what it can, and returns the number of
+/// freed bytes.
 pub(super) type Reclaim = Arc<dyn Fn(usize) -> usize + Send + Sync>;
 
 /// The registered reclaimers, in descending order of priority.
@@ -26,7 +27,8 @@ struct Registered {
     reclaim: Reclaim,
 }
 
-/// The registration of a reclaimer. Dropping it unregisters the reclaimer, without waiting for a call in progress.
+/// The registration of a reclaimer. Dropping it unregisters the reclaimer, without waiting for a
+/// call in progress.
 #[must_use = "dropping the guard unregisters the reclaimer"]
 pub struct ReclaimerGuard {
     reclaimers: Weak<Reclaimers>,

@@ -11,12 +11,13 @@ use curium_driver::{Context, Device, Error, Result, call};
 use crate::cache::{AddressSpace, CentralHeap, Gap, Part, Segment, part_bytes};
 use crate::resource::segment_change::{SegmentChangeKind, SegmentChanges};
 
-/// A reserved virtual address range. The parts that are mapped to physical memory are its segments. A part mapped
-/// directly after free memory extends that memory in place.
+/// A reserved virtual address range. The parts that are mapped to physical memory are its segments.
+/// A part mapped directly after free memory extends that memory in place.
 ///
-/// Free memory between allocations in use is fragmented: together it may suffice for an allocation, but no range of it does.
-/// Its parts are then mapped again, one after the other, before physical memory is created. Adjacent parts are unmapped by one
-/// call, and one call gives access to all parts that are mapped.
+/// Free memory between allocations in use is fragmented: together it may suffice for an allocation,
+/// but no range of it does. Its parts are then mapped again, one after the other, before physical
+/// memory is created. Adjacent parts are unmapped by one call, and one call gives access to all
+/// parts that are mapped.
 pub(in crate::resource) struct Mapped {
     /// Keeps the context of the device alive.
     context: Context,
@@ -24,8 +25,8 @@ pub(in crate::resource) struct Mapped {
     addresses: AddressSpace<CUmemGenericAllocationHandle>,
 }
 
-/// The length of the reserved range as a multiple of the device's memory, since parts in use separate the gaps between
-/// them.
+/// The length of the reserved range as a multiple of the device's memory, since parts in use
+/// separate the gaps between them.
 const RANGE_PER_MEMORY: u64 = 4;
 
 impl Mapped {
@@ -52,8 +53,8 @@ impl Mapped {
         })
     }
 
-    /// Maps parts, so that a range of `bytes` bytes is free, part of which may already be free. New memory has at least `step`
-    /// bytes if there is enough. Records the changes of the segments.
+    /// Maps parts, so that a range of `bytes` bytes is free, part of which may already be free. New
+    /// memory has at least `step` bytes if there is enough. Records the changes of the segments.
     pub(super) fn grow(
         &mut self,
         bytes: u64,
@@ -110,8 +111,9 @@ impl Mapped {
         Ok(())
     }
 
-    /// Maps free memory of other ranges in the gap at `start`, up to `needed` bytes or somewhat more, but at most
-    /// `available`. Returns the end of the mapped memory. Memory that the driver does not move stays where it is.
+    /// Maps free memory of other ranges in the gap at `start`, up to `needed` bytes or somewhat
+    /// more, but at most `available`. Returns the end of the mapped memory. Memory that the driver
+    /// does not move stays where it is.
     fn move_free(
         &mut self,
         start: u64,
@@ -169,7 +171,8 @@ impl Mapped {
     ) {
         let Segment { start, length } = segment;
         self.addresses.insert(start, Part { length, memory });
-        // Recorded first: once the heap has the segment, another thread may allocate from it and record that.
+        // Recorded first: once the heap has the segment, another thread may allocate from it and
+        // record that.
         changes.record(SegmentChangeKind::Map, segment);
         heap.with(|heap| heap.add_segment(segment));
     }
@@ -206,8 +209,8 @@ impl Mapped {
         let Some(Segment { start, length }) = self.addresses.take_unused() else {
             return Ok(());
         };
-        // SAFETY: the range was reserved in one piece of this length, nothing is mapped in it any more, and it is not
-        // used again.
+        // SAFETY: the range was reserved in one piece of this length, nothing is mapped in it any
+        // more, and it is not used again.
         unsafe {
             call!(
                 self.context.driver(),
@@ -233,14 +236,14 @@ impl Mapped {
     /// Maps physical memory into the reserved range, without access, or releases it.
     fn map(&self, start: u64, length: u64, memory: CUmemGenericAllocationHandle) -> Result<()> {
         let driver = self.context.driver();
-        // SAFETY: the addresses belong to the reserved range, nothing is mapped there, and the memory is mapped nowhere and of
-        // this length.
+        // SAFETY: the addresses belong to the reserved range, nothing is mapped there, and the
+        // memory is mapped nowhere and of this length.
         let mapped = unsafe { call!(driver, cuMemMap(start, length as usize, 0, memory, 0)) };
         mapped.or_else(|error| self.release(memory).and(Err(error)))
     }
 
-    /// Gives the device access to the mappings from `start` to `end`, which may be none. One call serves all of
-    /// them.
+    /// Gives the device access to the mappings from `start` to `end`, which may be none. One call
+    /// serves all of them.
     fn allow(&self, start: u64, end: u64) -> Result<()> {
         if start == end {
             return Ok(());

@@ -24,7 +24,8 @@ struct Piece {
     segment: Segment,
 }
 
-/// The maximum size by which the resource grows at once, unless a request needs more. `allocate` adds to it without overflow.
+/// The maximum size by which the resource grows at once, unless a request needs more. `allocate`
+/// adds to it without overflow.
 const MAX_STEP: u64 = 1 << 62;
 
 impl Upstream {
@@ -36,7 +37,8 @@ impl Upstream {
         })
     }
 
-    /// Allocates a segment of at least `bytes` bytes, and of at least `step` bytes if there is enough memory.
+    /// Allocates a segment of at least `bytes` bytes, and of at least `step` bytes if there is
+    /// enough memory.
     pub(super) fn add(&mut self, bytes: u64, step: u64) -> Result<Segment> {
         let step = step.min(MAX_STEP);
         let piece = match self.allocate(bytes.max(step)) {
@@ -70,7 +72,8 @@ impl Upstream {
 
     /// Allocates memory that every stream can use immediately.
     fn allocate(&self, length: u64) -> Result<Piece> {
-        // The resource guarantees `DRIVER_ALIGNMENT` only: the start may be moved up to the next granule.
+        // The resource guarantees `DRIVER_ALIGNMENT` only: the start may be moved up to the next
+        // granule.
         let bytes = (length + GRANULE - DRIVER_ALIGNMENT as u64) as usize;
         let pointer = self
             .resource
@@ -92,8 +95,8 @@ impl Upstream {
     }
 
     fn free(&self, piece: &Piece) -> Result<()> {
-        // SAFETY: the piece came from this resource with this size and alignment. No work accesses it: it is available
-        // to every stream, or new.
+        // SAFETY: the piece came from this resource with this size and alignment. No work accesses
+        // it: it is available to every stream, or new.
         unsafe {
             self.resource
                 .deallocate(&self.stream, piece.pointer, piece.bytes, DRIVER_ALIGNMENT)

@@ -20,8 +20,8 @@ struct Exported<R> {
 }
 
 impl ResourceTable {
-    /// Exports `resource` as a table of C functions for streams of `context`. The table owns the resource; the C code
-    /// must call `release` exactly once.
+    /// Exports `resource` as a table of C functions for streams of `context`. The table owns the
+    /// resource; the C code must call `release` exactly once.
     #[must_use]
     pub fn export<R: Resource + 'static>(resource: R, context: &Context) -> Self {
         let exported = Exported {
@@ -49,7 +49,8 @@ impl<R: Resource> Exported<R> {
         }
         let mut streams = self.streams.lock();
         let stream = streams.entry(raw.addr()).or_insert_with(|| {
-            // SAFETY: the caller of the table passes a stream of this context that outlives the table.
+            // SAFETY: the caller of the table passes a stream of this context that outlives the
+            // table.
             unsafe { Stream::borrow_raw(&self.context, raw, ()) }
         });
         Ok(stream.clone())
@@ -60,8 +61,8 @@ impl<R: Resource> Exported<R> {
 ///
 /// # Safety
 ///
-/// As [`ResourceTable`] requires: `context` belongs to a table of an `R` that was not released, `stream` is live, and
-/// `address` is valid for writes.
+/// As [`ResourceTable`] requires: `context` belongs to a table of an `R` that was not released,
+/// `stream` is live, and `address` is valid for writes.
 unsafe extern "C" fn allocate<R: Resource>(
     context: *mut c_void,
     stream: CUstream,
@@ -73,7 +74,8 @@ unsafe extern "C" fn allocate<R: Resource>(
         if address.is_null() {
             return CUresult::CUDA_ERROR_INVALID_VALUE;
         }
-        // SAFETY: `context` belongs to a table of an `R` that was not released, as the table requires of its callers.
+        // SAFETY: `context` belongs to a table of an `R` that was not released, as the table
+        // requires of its callers.
         let exported = unsafe { &*context.cast::<Exported<R>>() };
         let allocated = exported
             .stream(stream)
@@ -90,8 +92,9 @@ unsafe extern "C" fn allocate<R: Resource>(
 ///
 /// # Safety
 ///
-/// As [`ResourceTable`] requires: `context` belongs to a table of an `R` that was not released, `stream` is live, and
-/// the memory was allocated from the table with this size and alignment and is no longer used.
+/// As [`ResourceTable`] requires: `context` belongs to a table of an `R` that was not released,
+/// `stream` is live, and the memory was allocated from the table with this size and alignment and
+/// is no longer used.
 unsafe extern "C" fn deallocate<R: Resource>(
     context: *mut c_void,
     stream: CUstream,
@@ -100,12 +103,13 @@ unsafe extern "C" fn deallocate<R: Resource>(
     alignment: usize,
 ) -> CUresult {
     contain_callback("a memory resource", CUresult::CUDA_ERROR_UNKNOWN, || {
-        // SAFETY: `context` belongs to a table of an `R` that was not released, as the table requires of its callers.
+        // SAFETY: `context` belongs to a table of an `R` that was not released, as the table
+        // requires of its callers.
         let exported = unsafe { &*context.cast::<Exported<R>>() };
         let pointer = DevicePointer::from_raw(address);
         code(exported.stream(stream).and_then(|stream| {
-            // SAFETY: the memory came from this resource, and only earlier work on `stream` uses it, as the table
-            // requires of its callers.
+            // SAFETY: the memory came from this resource, and only earlier work on `stream` uses
+            // it, as the table requires of its callers.
             unsafe {
                 exported
                     .resource
@@ -122,7 +126,8 @@ unsafe extern "C" fn deallocate<R: Resource>(
 /// `context` belongs to a table of an `R`, and is not used afterwards.
 unsafe extern "C" fn release<R: Resource>(context: *mut c_void) {
     contain_callback("the destructor of a memory resource", (), || {
-        // SAFETY: the context came from `Box::into_raw` of this type, and the caller releases it once.
+        // SAFETY: the context came from `Box::into_raw` of this type, and the caller releases it
+        // once.
         drop(unsafe { Box::from_raw(context.cast::<Exported<R>>()) });
     });
 }

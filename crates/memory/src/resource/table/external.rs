@@ -21,11 +21,11 @@ pub struct ExternalResource {
     streams: Mutex<HashMap<u64, Stream>>,
 }
 
-// SAFETY: the caller of `from_table` guarantees that any thread may call the functions with the context, which no other
-// code uses.
+// SAFETY: the caller of `from_table` guarantees that any thread may call the functions with the
+// context, which no other code uses.
 unsafe impl Send for ExternalResource {}
-// SAFETY: the caller of `from_table` guarantees that any thread may call the functions with the context, also
-// concurrently.
+// SAFETY: the caller of `from_table` guarantees that any thread may call the functions with the
+// context, also concurrently.
 unsafe impl Sync for ExternalResource {}
 
 impl ExternalResource {
@@ -74,7 +74,8 @@ unsafe impl Resource for ExternalResource {
     ) -> Result<DevicePointer<u8>> {
         let mut address = 0;
         self.keep(stream);
-        // SAFETY: the caller of `from_table` guarantees the functions; the stream is live, and `address` is a valid pointer.
+        // SAFETY: the caller of `from_table` guarantees the functions; the stream is live, and
+        // `address` is a valid pointer.
         let code = unsafe {
             (self.allocate)(
                 self.table.context,
@@ -101,8 +102,8 @@ unsafe impl Resource for ExternalResource {
         let context = self.table.context;
         let address = pointer.as_raw();
         self.keep(stream);
-        // SAFETY: the table allocated the memory with this size and alignment, and the caller guarantees that only earlier
-        // work on `stream` uses it.
+        // SAFETY: the table allocated the memory with this size and alignment, and the caller
+        // guarantees that only earlier work on `stream` uses it.
         match unsafe { (self.deallocate)(context, stream.as_raw(), address, bytes, alignment) } {
             CUresult::CUDA_SUCCESS => Ok(()),
             code => Err(failed("ExternalResource::deallocate", code, bytes)),

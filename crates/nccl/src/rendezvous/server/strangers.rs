@@ -1,11 +1,14 @@
 //! The connections whose peers have not proved that they have the token.
 //!
-//! Any program that reaches the port can connect, so nothing that a stranger does may keep a rank out:
+//! Any program that reaches the port can connect, so nothing that a stranger does may keep a rank
+//! out:
 //!
 //! 1. A stranger has [`HANDSHAKE_TIMEOUT`] for its whole message, however it is divided.
-//! 2. At most [`MAX_STRANGERS`] are connected. For the next one, the oldest stranger of the network with the most strangers is closed: a
-//!    rank answers within a round trip, and a peer that drips grows old. A rank that is closed nevertheless connects again.
-//! 3. A stranger has one buffer of the length of the message, and the connection ends once the buffer holds a wrong one.
+//! 2. At most [`MAX_STRANGERS`] are connected. For the next one, the oldest stranger of the network
+//!    with the most strangers is closed: a rank answers within a round trip, and a peer that drips
+//!    grows old. A rank that is closed nevertheless connects again.
+//! 3. A stranger has one buffer of the length of the message, and the connection ends once the
+//!    buffer holds a wrong one.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Read as _};
@@ -18,7 +21,8 @@ use mio::{Interest, Registry, Token};
 use crate::deadline::Deadline;
 use crate::rendezvous::handshake::{self, Hello, Nonce};
 
-/// The largest number of strangers. Processes commonly have 1,024 files, and rank 0 needs some for other purposes.
+/// The largest number of strangers. Processes commonly have 1,024 files, and rank 0 needs some for
+/// other purposes.
 const MAX_STRANGERS: usize = 256;
 
 /// The time that a stranger has to prove that it has the token.
@@ -57,7 +61,8 @@ pub(super) struct UnverifiedHello {
 }
 
 impl Strangers {
-    /// Creates an empty set. Keys begin with `first_key`, and each stranger has `timeout` for its message.
+    /// Creates an empty set. Keys begin with `first_key`, and each stranger has `timeout` for its
+    /// message.
     pub(super) fn new(first_key: usize, timeout: Duration) -> Self {
         Self {
             connections: BTreeMap::new(),
@@ -66,7 +71,8 @@ impl Strangers {
         }
     }
 
-    /// Sends rank 0's first message to a peer that has connected, and adds the peer. If there are too many, closes another one.
+    /// Sends rank 0's first message to a peer that has connected, and adds the peer. If there are
+    /// too many, closes another one.
     pub(super) fn add(
         &mut self,
         mut stream: TcpStream,
@@ -95,7 +101,8 @@ impl Strangers {
         Ok(())
     }
 
-    /// Receives from a stranger without waiting. The stranger is removed once its message is complete, and if its connection ends.
+    /// Receives from a stranger without waiting. The stranger is removed once its message is
+    /// complete, and if its connection ends.
     pub(super) fn receive(&mut self, key: usize) -> io::Result<Received> {
         let Some(stranger) = self.connections.get_mut(&key) else {
             // The connection was closed after the event occurred.
@@ -116,7 +123,8 @@ impl Strangers {
         }))
     }
 
-    /// Closes the oldest stranger of the network with the most strangers. Returns `false` if there is none.
+    /// Closes the oldest stranger of the network with the most strangers. Returns `false` if there
+    /// is none.
     pub(super) fn close_one(&mut self) -> bool {
         let mut counts = HashMap::new();
         for stranger in self.connections.values() {
@@ -163,7 +171,8 @@ impl Stranger {
     }
 }
 
-/// Returns the addresses that one peer can usually have: an IPv4 address, or a network of IPv6 with a prefix of 64 bits.
+/// Returns the addresses that one peer can usually have: an IPv4 address, or a network of IPv6 with
+/// a prefix of 64 bits.
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => address.into(),

@@ -1,6 +1,8 @@
-//! The asynchronous copies of a warp: queued by `cp.async`, and performed when a thread waits for them.
+//! The asynchronous copies of a warp: queued by `cp.async`, and performed when a thread waits for
+//! them.
 //!
-//! Hardware may perform a copy at any time before the wait. Performing it as late as possible reveals a missing wait.
+//! Hardware may perform a copy at any time before the wait. Performing it as late as possible
+//! reveals a missing wait.
 
 use std::collections::VecDeque;
 
@@ -78,7 +80,8 @@ impl Copies {
         }
     }
 
-    /// Removes and returns the copies of these lanes that must complete so that at most `groups` closed groups are pending.
+    /// Removes and returns the copies of these lanes that must complete so that at most `groups`
+    /// closed groups are pending.
     pub(crate) fn due(&mut self, lanes: u32, groups: u32) -> Vec<Copy> {
         let open = self.open;
         self.take(|copy| {

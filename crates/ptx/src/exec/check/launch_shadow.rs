@@ -1,8 +1,9 @@
 //! Accesses of a launch's threads to device memory, by words.
 //!
-//! Each word records the last thread that wrote it, with the value, and two threads that read it. A line of sixteen words has a single
-//! record while consecutive threads access all of it in order, the usual case. Lines are kept in pages that are created with the first
-//! access. Threads of different blocks run on different workers, so each page has a lock.
+//! Each word records the last thread that wrote it, with the value, and two threads that read it. A
+//! line of sixteen words has a single record while consecutive threads access all of it in order,
+//! the usual case. Lines are kept in pages that are created with the first access. Threads of
+//! different blocks run on different workers, so each page has a lock.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,7 +26,8 @@ pub(crate) const LINE: u64 = WORD * WORDS as u64;
 const LINES: usize = 64;
 /// The number of bytes of a page.
 const PAGE: u64 = LINE * LINES as u64;
-/// The maximum number of pages of a launch. Accesses to further pages are not recorded, so the shadow of a large launch is at most 270 MB.
+/// The maximum number of pages of a launch. Accesses to further pages are not recorded, so the
+/// shadow of a large launch is at most 270 MB.
 const MAX_PAGES: usize = 4096;
 /// The number of pages that a worker caches.
 const CACHED: usize = 64;
@@ -33,7 +35,8 @@ const CACHED: usize = 64;
 /// The accesses of a launch to device memory.
 #[derive(Debug, Default)]
 pub(crate) struct LaunchShadow {
-    /// The number of operations so far that may order accesses of different blocks. Accesses of earlier epochs do not race.
+    /// The number of operations so far that may order accesses of different blocks. Accesses of
+    /// earlier epochs do not race.
     epoch: AtomicU32,
     pages: Mutex<HashMap<u64, Arc<Mutex<Page>>>>,
 }
@@ -52,7 +55,8 @@ impl Default for PageCache {
     }
 }
 
-/// A thread of a launch at a point of its program, or the first of several that make the same access with one instruction.
+/// A thread of a launch at a point of its program, or the first of several that make the same
+/// access with one instruction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Accessor {
     /// The number of the block in the grid.
@@ -103,7 +107,8 @@ pub(crate) struct Page {
 #[derive(Clone, Debug, Default)]
 struct Line {
     epoch: u32,
-    /// `true` if each word has its own record. Otherwise the records of all words follow from the first: consecutive threads accessed them.
+    /// `true` if each word has its own record. Otherwise the records of all words follow from the
+    /// first: consecutive threads accessed them.
     is_split: bool,
     words: [Word; WORDS],
     /// The value of each word that its writer stored, in the bytes that it stored.
@@ -127,7 +132,8 @@ struct AccessRecord {
     step: u32,
     line: u32,
     thread: u16,
-    /// The distance to another thread of the warp that accessed these bytes without synchronization in between; 0 without one.
+    /// The distance to another thread of the warp that accessed these bytes without synchronization
+    /// in between; 0 without one.
     distance: i8,
     /// A bit for each byte.
     bytes: u8,
@@ -154,8 +160,8 @@ impl LaunchShadow {
         self.epoch.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Records the accesses of one instruction. Returns the position of the first access that races and the other thread. A race of
-    /// different values takes precedence.
+    /// Records the accesses of one instruction. Returns the position of the first access that races
+    /// and the other thread. A race of different values takes precedence.
     pub(crate) fn record<'v>(
         &self,
         cache: &mut PageCache,
@@ -181,8 +187,9 @@ impl LaunchShadow {
         worst
     }
 
-    /// Records the accesses of half a warp to a line, from the thread `by` on. `stored` holds the values of stores. Returns `false` if they
-    /// must be recorded one by one, because they may race or other accesses to the line were different.
+    /// Records the accesses of half a warp to a line, from the thread `by` on. `stored` holds the
+    /// values of stores. Returns `false` if they must be recorded one by one, because they may race
+    /// or other accesses to the line were different.
     pub(crate) fn record_line(
         &self,
         cache: &mut PageCache,
@@ -350,7 +357,8 @@ impl AccessRecord {
         }
     }
 
-    /// Returns the same access by the thread whose number is higher by `threads`. No access stays no access.
+    /// Returns the same access by the thread whose number is higher by `threads`. No access stays
+    /// no access.
     fn shifted(self, threads: u16) -> Self {
         let thread = if self.bytes == 0 {
             self.thread
@@ -387,8 +395,9 @@ impl AccessRecord {
         self.race(accessor, WHOLE).is_some()
     }
 
-    /// Returns the thread that made the access, if it is unordered with an access by `accessor` and not made by the same instruction. Threads are
-    /// unordered in different blocks, in different warps of a block between two barriers, and in a warp between two synchronizations.
+    /// Returns the thread that made the access, if it is unordered with an access by `accessor` and
+    /// not made by the same instruction. Threads are unordered in different blocks, in different
+    /// warps of a block between two barriers, and in a warp between two synchronizations.
     #[inline]
     fn race(&self, accessor: &Accessor, bytes: u8) -> Option<RacingThread> {
         if self.bytes & bytes == 0 || self.block == accessor.block && self.phase != accessor.phase {
@@ -555,7 +564,8 @@ mod tests {
         (accessor.block, accessor.thread)
     }
 
-    /// Returns the thread that the last access races with, and `true` if both stored the same value.
+    /// Returns the thread that the last access races with, and `true` if both stored the same
+    /// value.
     fn last_race(accesses: &[ThreadAccess<'_>]) -> Option<((u32, u16), bool)> {
         let shadow = LaunchShadow::default();
         let mut cache = PageCache::default();

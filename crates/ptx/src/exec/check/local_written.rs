@@ -70,7 +70,8 @@ impl LocalWritten {
         }
     }
 
-    /// Returns the lanes in which some of these bytes are uninitialized. Bytes past the end are ignored.
+    /// Returns the lanes in which some of these bytes are uninitialized. Bytes past the end are
+    /// ignored.
     pub(crate) fn uninitialized(&self, offset: u64, bytes: u64, lanes: u32) -> u32 {
         let mut uninitialized = 0;
         for (word, mask) in words(offset, bytes) {
@@ -85,7 +86,8 @@ impl LocalWritten {
     }
 }
 
-/// Returns the index of each word that overlaps `bytes` bytes at `offset`, with the mask of the overlapping bytes.
+/// Returns the index of each word that overlaps `bytes` bytes at `offset`, with the mask of the
+/// overlapping bytes.
 fn words(offset: u64, bytes: u64) -> impl Iterator<Item = (usize, u8)> {
     let end = offset.saturating_add(bytes);
     (offset / WORD..end.div_ceil(WORD)).map(move |word| {

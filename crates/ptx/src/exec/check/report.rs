@@ -14,8 +14,9 @@ const NULL_PAGES: u64 = 1 << 16;
 
 /// An error of a kernel, a copy or a graph that the simulator found.
 ///
-/// Its text has one line: the kernel, the error, the access with the variable or the allocation at or near its address, the block, the
-/// thread, the source line and the PTX line. With `{:#}`, lines with the text of the source follow.
+/// Its text has one line: the kernel, the error, the access with the variable or the allocation at
+/// or near its address, the block, the thread, the source line and the PTX line. With `{:#}`, lines
+/// with the text of the source follow.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub struct Report {
@@ -23,8 +24,9 @@ pub struct Report {
     pub kind: ReportKind,
     /// The name of the kernel; empty for a copy, a fill or a graph.
     pub kernel: Box<str>,
-    /// Why an image was refused, which stream waits, the condition of an assertion, the barriers of a deadlock, or the copy that has not
-    /// written the memory of an uninitialized read; otherwise empty.
+    /// Why an image was refused, which stream waits, the condition of an assertion, the barriers of
+    /// a deadlock, or the copy that has not written the memory of an uninitialized read; otherwise
+    /// empty.
     pub reason: Box<str>,
     /// The index of the block in the grid.
     pub block: [u32; 3],
@@ -34,9 +36,11 @@ pub struct Report {
     pub location: CodeLocation,
     /// The calls that led to the function of the instruction, innermost first.
     pub callers: Vec<CodeLocation>,
-    /// The load or the shuffle whose value the instruction uses, unless the instruction made the access itself.
+    /// The load or the shuffle whose value the instruction uses, unless the instruction made the
+    /// access itself.
     pub loaded_at: Option<Box<CodeLocation>>,
-    /// The instruction of the other thread: its access in a race, or the position of the first thread that others wait for.
+    /// The instruction of the other thread: its access in a race, or the position of the first
+    /// thread that others wait for.
     pub other: Option<Box<CodeLocation>>,
     /// The positions of the block's threads, if the launch does not end.
     pub threads: Vec<ThreadGroup>,
@@ -44,7 +48,8 @@ pub struct Report {
     pub count: u64,
     /// The faulting access, if there is one.
     pub access: Option<Access>,
-    /// The variable of the access, with the index or the offset in bytes, such as `tile[3][1]` or `tile + 228`; empty if it is unknown.
+    /// The variable of the access, with the index or the offset in bytes, such as `tile[3][1]` or
+    /// `tile + 228`; empty if it is unknown.
     pub variable: Box<str>,
     /// The allocation at or near the address of the access.
     pub nearby: Option<Box<NearbyAllocation>>,
@@ -56,7 +61,8 @@ pub struct Report {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Severity {
-    /// Racing threads stored the same value, so their order does not matter, and the launch continues; or an image was refused.
+    /// Racing threads stored the same value, so their order does not matter, and the launch
+    /// continues; or an image was refused.
     ///
     /// Such a race is reported once for each instruction: the PTX ISA does not define its result.
     Warning,
@@ -114,7 +120,8 @@ pub struct NearbyAllocation {
     pub size: u64,
     /// `true` if it was freed before the access.
     pub is_freed: bool,
-    /// The call or the stream that freed it, such as "by cuMemFree" or "in stream 3"; empty if it is unknown.
+    /// The call or the stream that freed it, such as "by cuMemFree" or "in stream 3"; empty if it
+    /// is unknown.
     pub freed_by: Box<str>,
     /// The kind of memory.
     pub area: Area,
@@ -143,7 +150,8 @@ pub enum Area {
 }
 
 impl NearbyAllocation {
-    /// Returns the distance in bytes from the allocation to an address outside it; 0 for one inside.
+    /// Returns the distance in bytes from the allocation to an address outside it; 0 for one
+    /// inside.
     #[must_use]
     pub const fn distance(&self, address: u64) -> u64 {
         let end = self.address.saturating_add(self.size);
@@ -223,7 +231,8 @@ pub enum ReportKind {
     Assert,
     /// A thread's calls and variables exceeded its local memory.
     HardwareStackError,
-    /// A call or branch left the program: an invalid function address, or no instruction at the target.
+    /// A call or branch left the program: an invalid function address, or no instruction at the
+    /// target.
     InvalidProgramCounter,
     /// Two unordered threads of a launch accessed the same memory, and at least one of them wrote.
     Race {
@@ -236,18 +245,20 @@ pub enum ReportKind {
         /// `true` if both threads stored the same value. The race is a [`Severity::Warning`].
         same_value: bool,
     },
-    /// Threads of a warp are at an aligned barrier, and others are not and will not arrive there: they are at another barrier, or passed
-    /// this one by.
+    /// Threads of a warp are at an aligned barrier, and others are not and will not arrive there:
+    /// they are at another barrier, or passed this one by.
     DivergentBarrier(Divergence),
-    /// Threads wait at a `.sync` instruction for threads of their member mask that do not arrive there. Hardware would hang.
+    /// Threads wait at a `.sync` instruction for threads of their member mask that do not arrive
+    /// there. Hardware would hang.
     MissingMembers(Divergence),
-    /// The instruction uses a value with bytes of uninitialized memory. [`Report::loaded_at`] is the load.
+    /// The instruction uses a value with bytes of uninitialized memory. [`Report::loaded_at`] is
+    /// the load.
     Uninitialized,
-    /// The instruction uses a value that was shuffled from this lane, which did not execute the shuffle. [`Report::loaded_at`] is the
-    /// shuffle.
+    /// The instruction uses a value that was shuffled from this lane, which did not execute the
+    /// shuffle. [`Report::loaded_at`] is the shuffle.
     InactiveLane(u32),
-    /// Two unordered launches, copies or fills accessed the same memory, and at least one of them wrote. [`Report::stream_race`] names
-    /// them.
+    /// Two unordered launches, copies or fills accessed the same memory, and at least one of them
+    /// wrote. [`Report::stream_race`] names them.
     StreamRace,
     /// The host changed memory that a queued copy reads or writes.
     HostRace,
@@ -258,9 +269,11 @@ pub enum ReportKind {
         /// The destroyed object.
         what: Stale,
     },
-    /// Every thread waits, and none can end the wait. Hardware would hang. [`Report::threads`] has the positions.
+    /// Every thread waits, and none can end the wait. Hardware would hang. [`Report::threads`] has
+    /// the positions.
     Deadlock,
-    /// The launch exceeded its budget: it may never end. [`Report::threads`] has the positions of the threads of a block.
+    /// The launch exceeded its budget: it may never end. [`Report::threads`] has the positions of
+    /// the threads of a block.
     OverBudget(Budget),
     /// A stream waits for a value in memory that no work writes. Hardware would hang.
     StreamDeadlock,
@@ -270,8 +283,8 @@ pub enum ReportKind {
     IllegalInstruction(&'static str),
     /// The device or the kernel does not allow the configuration of the launch.
     InvalidLaunch(&'static str),
-    /// An image with code was refused when it was loaded. [`Report::reason`] is the reason. The report is a [`Severity::Warning`], since
-    /// the program receives the code of the error.
+    /// An image with code was refused when it was loaded. [`Report::reason`] is the reason. The
+    /// report is a [`Severity::Warning`], since the program receives the code of the error.
     RefusedImage,
     /// The launch was canceled from outside.
     Cancelled,
@@ -333,7 +346,8 @@ pub(crate) struct Trap {
     pub(crate) access: Option<Access>,
     /// The space of the access; `None` if unknown.
     pub(crate) space: Option<Space>,
-    /// Line of the load whose value the instruction uses; 0 if the instruction made the access itself.
+    /// Line of the load whose value the instruction uses; 0 if the instruction made the access
+    /// itself.
     pub(crate) loaded_at: u32,
     /// The PTX line of the other thread; 0 if there is none.
     pub(crate) other_line: u32,
@@ -655,7 +669,8 @@ impl Report {
         Some(hint)
     }
 
-    /// Writes another place in the code that the error depends on: on its own line in the long form.
+    /// Writes another place in the code that the error depends on: on its own line in the long
+    /// form.
     fn write_related(
         &self,
         what: &str,

@@ -1,7 +1,7 @@
 //! Accesses to a block's shared memory since its last barrier, by words.
 //!
-//! A line of sixteen words has a single mark while threads access all of it in order, the usual case. Otherwise each word has its own mark,
-//! which distinguishes bytes.
+//! A line of sixteen words has a single mark while threads access all of it in order, the usual
+//! case. Otherwise each word has its own mark, which distinguishes bytes.
 
 use crate::exec::values::lane::HALF;
 
@@ -51,7 +51,8 @@ pub(crate) struct RacingThread {
 struct Line {
     /// The accesses to the first word. Those to the other words differ in the threads only.
     first: Mark,
-    /// The number of consecutive words that each thread accessed, in order; 0 if the words have their own marks.
+    /// The number of consecutive words that each thread accessed, in order; 0 if the words have
+    /// their own marks.
     share: u16,
 }
 
@@ -69,8 +70,8 @@ struct Mark {
     /// The bytes of the last writer and of the first reader, and the steps of their warps.
     last_writer_bytes: u8,
     first_reader_bytes: u8,
-    /// The distances from the last writer and from the first reader to another thread of the warp that accessed the same bytes without
-    /// synchronization in between; 0 without such a thread.
+    /// The distances from the last writer and from the first reader to another thread of the warp
+    /// that accessed the same bytes without synchronization in between; 0 without such a thread.
     writer_distance: i8,
     reader_distance: i8,
     write_step: u32,
@@ -84,7 +85,8 @@ struct Mark {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reader {
     pub(crate) thread: u16,
-    /// The distance to another thread that reads the same bytes with the same instruction; 0 without one.
+    /// The distance to another thread that reads the same bytes with the same instruction; 0
+    /// without one.
     pub(crate) distance: i8,
     pub(crate) steps: Steps,
 }
@@ -128,13 +130,15 @@ impl Reader {
 struct WordAccess {
     bytes: u8,
     thread: u16,
-    /// The distance to another thread that accesses the same bytes with the same instruction; 0 without one.
+    /// The distance to another thread that accesses the same bytes with the same instruction; 0
+    /// without one.
     distance: i8,
     write: bool,
     steps: Steps,
 }
 
-/// The thread of an access, or the first one if several threads access the same bytes with one instruction.
+/// The thread of an access, or the first one if several threads access the same bytes with one
+/// instruction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Accessor {
     pub(crate) thread: u16,
@@ -169,7 +173,8 @@ impl Shadow {
         self.epoch += 1;
     }
 
-    /// Returns `true` if two threads may have written to one byte with one instruction since the last call.
+    /// Returns `true` if two threads may have written to one byte with one instruction since the
+    /// last call.
     pub(crate) fn take_common_write(&mut self) -> bool {
         std::mem::take(&mut self.has_common_write)
     }
@@ -209,8 +214,8 @@ impl Shadow {
         })
     }
 
-    /// Records accesses of half a warp from the thread `first` on, to consecutive bytes. Returns the first thread that races, relative to
-    /// `first`, and the thread that it races with.
+    /// Records accesses of half a warp from the thread `first` on, to consecutive bytes. Returns
+    /// the first thread that races, relative to `first`, and the thread that it races with.
     #[inline]
     pub(crate) fn record_row(
         &mut self,
@@ -248,7 +253,8 @@ impl Shadow {
         })
     }
 
-    /// Records a thread's reads at offsets from `start`. Returns `false` if a thread has written one of the words; then some are recorded.
+    /// Records a thread's reads at offsets from `start`. Returns `false` if a thread has written
+    /// one of the words; then some are recorded.
     #[inline]
     pub(crate) fn record_reads(
         &mut self,
@@ -262,7 +268,8 @@ impl Shadow {
             .all(|read| self.record_read(read.address(start), bytes, reader.at(read)))
     }
 
-    /// The same for consecutive words. Those of a line are recorded as one access, because no other can be between them.
+    /// The same for consecutive words. Those of a line are recorded as one access, because no other
+    /// can be between them.
     #[inline]
     pub(crate) fn record_word_reads(
         &mut self,
@@ -302,7 +309,8 @@ impl Shadow {
             .all(|read| self.record_row_read(read.address(start), bytes, first.at(read)))
     }
 
-    /// Records a thread's read as [`record`](Self::record) does. Returns `false`, without a record, if a thread has written one of the words.
+    /// Records a thread's read as [`record`](Self::record) does. Returns `false`, without a record,
+    /// if a thread has written one of the words.
     #[inline(always)]
     fn record_read(&mut self, offset: u64, bytes: u64, reader: Reader) -> bool {
         let is_word = bytes == WORD && offset.is_multiple_of(WORD);
@@ -327,7 +335,8 @@ impl Shadow {
         true
     }
 
-    /// Records reads as [`record_row`](Self::record_row) does. Returns `false`, without a record, if a thread has written one of the words.
+    /// Records reads as [`record_row`](Self::record_row) does. Returns `false`, without a record,
+    /// if a thread has written one of the words.
     #[inline(always)]
     fn record_row_read(&mut self, offset: u64, bytes: u64, first: Reader) -> bool {
         if bytes == WORD && offset.is_multiple_of(LINE) {
@@ -340,7 +349,8 @@ impl Shadow {
         true
     }
 
-    /// Records reads of a line, of which each thread reads `share` words. Returns `false`, without a record, if a thread has written one.
+    /// Records reads of a line, of which each thread reads `share` words. Returns `false`, without
+    /// a record, if a thread has written one.
     #[inline(always)]
     fn record_line_read(&mut self, offset: u64, share: u16, first: Reader) -> bool {
         let index = (offset / LINE) as usize;
@@ -527,7 +537,8 @@ impl Mark {
         }
     }
 
-    /// Returns `true` if another thread may have written to one of the bytes with the instruction that writes to them now.
+    /// Returns `true` if another thread may have written to one of the bytes with the instruction
+    /// that writes to them now.
     fn may_be_written_at_once(&self, access: WordAccess) -> bool {
         access.write
             && self.written & access.bytes != 0
@@ -546,7 +557,8 @@ impl Mark {
         race
     }
 
-    /// Returns the thread that an access races with. Readers take precedence, because a race with a reader is always an error.
+    /// Returns the thread that an access races with. Readers take precedence, because a race with a
+    /// reader is always an error.
     fn race(&self, access: WordAccess) -> Option<RacingThread> {
         let WordAccess {
             bytes,
@@ -635,7 +647,8 @@ impl Mark {
         self.write_line = steps.line;
     }
 
-    /// Records a read. Readers are recorded as long as they read the same bytes, or are in one warp.
+    /// Records a read. Readers are recorded as long as they read the same bytes, or are in one
+    /// warp.
     fn record_read(&mut self, access: WordAccess) {
         let WordAccess {
             bytes,
@@ -743,7 +756,8 @@ pub(crate) struct Suspects {
 }
 
 impl Suspects {
-    /// Creates the suspects of a store in which lanes store to the same bytes, and none races with an earlier access.
+    /// Creates the suspects of a store in which lanes store to the same bytes, and none races with
+    /// an earlier access.
     pub(crate) fn common() -> Self {
         Self {
             lanes: 0,
@@ -918,7 +932,8 @@ mod tests {
         }
     }
 
-    /// Records reads one by one, in rows of half a warp or by a single thread, up to the first that races.
+    /// Records reads one by one, in rows of half a warp or by a single thread, up to the first that
+    /// races.
     fn record_one_by_one(
         shadow: &mut Shadow,
         start: u64,
@@ -943,7 +958,8 @@ mod tests {
         None
     }
 
-    /// Replaces the thread of a race by the first one of its warp. If several threads of a warp read a word, any of them may be reported.
+    /// Replaces the thread of a race by the first one of its warp. If several threads of a warp
+    /// read a word, any of them may be reported.
     fn by_warp(race: RacingThread) -> RacingThread {
         RacingThread {
             thread: warp(race.thread) * 32,

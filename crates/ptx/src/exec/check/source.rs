@@ -22,8 +22,9 @@ pub struct CodeLocation {
     pub function: Box<str>,
     /// The text of the instruction.
     pub instruction: Box<str>,
-    /// The source line of the instruction, then that of the call into which its function was inlined, and so on. Empty without `.loc`
-    /// directives, which compilers emit with line information.
+    /// The source line of the instruction, then that of the call into which its function was
+    /// inlined, and so on. Empty without `.loc` directives, which compilers emit with line
+    /// information.
     pub source: Vec<SourceLocation>,
 }
 
@@ -37,7 +38,8 @@ pub struct SourceLocation {
     pub line: u32,
     /// The column, from 1 on; 0 if unknown.
     pub column: u32,
-    /// The name of the inlined function that contains the line, as in the debug information; empty for the function of the instruction.
+    /// The name of the inlined function that contains the line, as in the debug information; empty
+    /// for the function of the instruction.
     pub function: Box<str>,
     /// The text of the line without indentation; empty if the file cannot be read.
     pub text: Box<str>,
@@ -91,7 +93,8 @@ pub(crate) enum EntryKind {
 }
 
 impl SourceMap {
-    /// Creates the map of a text with its source files, by number, and the starts of functions and directives in any order.
+    /// Creates the map of a text with its source files, by number, and the starts of functions and
+    /// directives in any order.
     pub(crate) fn new(
         text: Arc<str>,
         files: impl Iterator<Item = (u32, Box<str>)>,
@@ -130,7 +133,8 @@ impl SourceMap {
         }
     }
 
-    /// Returns the source lines of the last of a function's entries. Directives for the calls precede those of the inlined functions.
+    /// Returns the source lines of the last of a function's entries. Directives for the calls
+    /// precede those of the inlined functions.
     fn chain(&self, mut entries: &[Entry]) -> Vec<SourceLocation> {
         let mut chain = Vec::new();
         while let Some((
@@ -208,8 +212,9 @@ impl SourceFile {
     }
 }
 
-/// Reads a source file. Relative paths begin at the package of the program, whose folder cargo sets when it runs the program from another
-/// one: kernels in Rust have such paths. Otherwise they begin at the current folder.
+/// Reads a source file. Relative paths begin at the package of the program, whose folder cargo sets
+/// when it runs the program from another one: kernels in Rust have such paths. Otherwise they begin
+/// at the current folder.
 fn read_source(path: &Path, package: Option<&Path>) -> Option<String> {
     // Joining replaces the folder if the path is absolute.
     let in_package = package.map(|folder| folder.join(path));
@@ -241,8 +246,8 @@ impl CodeLocation {
                 .all(|(one, other)| one.line == other.line && one.file == other.file)
     }
 
-    /// Returns the index of the innermost source line whose file can be read, or else of the innermost one. Files of other packages often
-    /// cannot be read.
+    /// Returns the index of the innermost source line whose file can be read, or else of the
+    /// innermost one. Files of other packages often cannot be read.
     fn readable_source(&self) -> usize {
         let mut lines = self.source.iter();
         lines.position(|line| !line.text.is_empty()).unwrap_or(0)

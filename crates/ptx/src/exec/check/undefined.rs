@@ -53,7 +53,8 @@ pub(crate) enum Cause {
         size: u32,
         addresses: [u64; LANES],
     },
-    /// A shuffle from a lane that does not execute it: that of the first lane with an undefined result.
+    /// A shuffle from a lane that does not execute it: that of the first lane with an undefined
+    /// result.
     Shuffle { source: u32 },
 }
 
@@ -109,9 +110,11 @@ pub(crate) enum Propagation {
     Bytes { signed: bool },
     /// Each byte depends on the same byte of the sources.
     Bytewise,
-    /// A byte with this value in one source determines the result: zero for `and`, all ones for `or`.
+    /// A byte with this value in one source determines the result: zero for `and`, all ones for
+    /// `or`.
     Dominant(u8),
-    /// A comparison of the first two sources, combined with the third. This value of the third determines the result.
+    /// A comparison of the first two sources, combined with the third. This value of the third
+    /// determines the result.
     Compare(Option<bool>),
     /// The first source where the third is true, otherwise the second.
     Select,

@@ -24,8 +24,8 @@ pub(crate) struct SharedVariable {
 }
 
 impl Shape {
-    /// Returns the name of the element at an offset, such as `tile[3][1]`. Compilers declare arrays of all types as bytes, whose elements are
-    /// unknown: then `tile + 12`.
+    /// Returns the name of the element at an offset, such as `tile[3][1]`. Compilers declare arrays
+    /// of all types as bytes, whose elements are unknown: then `tile + 12`.
     pub(crate) fn name_element(&self, variable: &str, offset: u64) -> Box<str> {
         let mut name = demangled(variable).into_owned();
         let is_typed = self.element > 1 && !self.dimensions.is_empty();

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A bit for each byte of some memory: set if the byte was written since the memory was allocated.
 ///
-/// Bits are allocated with the first write near them, so large and mostly unused memory costs little.
+/// Bits are allocated with the first write near them, so large and mostly unused memory costs
+/// little.
 #[derive(Debug)]
 pub struct Written {
     chunks: Box<[OnceLock<Box<Chunk>>]>,
@@ -73,12 +74,14 @@ impl Written {
                 .all(|(word, mask)| self.bits(word) & mask == mask)
     }
 
-    /// Copies the state of `bytes` bytes at `from_offset` of `from` to `offset`, as their contents were copied.
+    /// Copies the state of `bytes` bytes at `from_offset` of `from` to `offset`, as their contents
+    /// were copied.
     pub fn copy(&self, offset: u64, from: &Self, from_offset: u64, bytes: u64) {
         if from.covers(from_offset, bytes) {
             return self.add(offset, bytes);
         }
-        // The source is read completely before anything is changed: memory may be copied onto itself.
+        // The source is read completely before anything is changed: memory may be copied onto
+        // itself.
         let copied: Vec<_> = words(offset, self.end(offset, bytes))
             .map(|(word, mask)| {
                 let target = word as u64 * WORD;
@@ -94,7 +97,8 @@ impl Written {
         }
     }
 
-    /// Returns the bits of the 64 bytes from `offset` on, which may be negative. Bits outside are zero.
+    /// Returns the bits of the 64 bytes from `offset` on, which may be negative. Bits outside are
+    /// zero.
     fn window(&self, offset: u64) -> u64 {
         let word = offset.cast_signed().div_euclid(WORD as i64);
         let shift = offset % WORD;

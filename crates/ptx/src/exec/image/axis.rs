@@ -11,14 +11,16 @@ pub(super) struct Axis {
     pub(super) is_normalized: bool,
 }
 
-/// The elements on both sides of a coordinate, `None` for the border, and the weight of the second one in units of 1 / `WEIGHT_STEPS`.
+/// The elements on both sides of a coordinate, `None` for the border, and the weight of the second
+/// one in units of 1 / `WEIGHT_STEPS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pair {
     pub(super) elements: [Option<u32>; 2],
     pub(super) weight: u32,
 }
 
-/// The elements on both sides of a warp's coordinates, negative for the border, and the weights of the second ones.
+/// The elements on both sides of a warp's coordinates, negative for the border, and the weights of
+/// the second ones.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pairs {
     pub(super) elements: [[i32; LANES]; 2],
@@ -60,7 +62,8 @@ impl Axis {
         matches!(self.mode(), AddressMode::Clamp | AddressMode::Border)
     }
 
-    /// Returns the result of [`Axis::pair`], or of [`Axis::nearest`] twice, for a warp. The image must not repeat.
+    /// Returns the result of [`Axis::pair`], or of [`Axis::nearest`] twice, for a warp. The image
+    /// must not repeat.
     #[inline(always)]
     pub(super) fn pairs<const LINEAR: bool>(self, coordinates: &[u32; LANES]) -> Pairs {
         let scale = if self.is_normalized {
@@ -141,7 +144,8 @@ impl Axis {
         } else {
             f64::from(coordinate)
         };
-        // A repeating or mirrored image has a period of at most two lengths, also for coordinates beyond the range of i64.
+        // A repeating or mirrored image has a period of at most two lengths, also for coordinates
+        // beyond the range of i64.
         let repeats = matches!(self.mode(), AddressMode::Wrap | AddressMode::Mirror);
         let coordinate = match coordinate {
             far if !repeats || far.abs() < FAR => coordinate,

@@ -130,7 +130,8 @@ impl Element {
         }
     }
 
-    /// Returns a border color in the format of elements: the low bits for integers, the nearest value for other formats.
+    /// Returns a border color in the format of elements: the low bits for integers, the nearest
+    /// value for other formats.
     pub(super) fn border(self, color: [f32; 4], reading: Reading) -> Texel {
         let mut texel = [0; 4];
         for (index, channel) in texel.iter_mut().enumerate().take(self.channels as usize) {
@@ -148,7 +149,8 @@ impl Channel {
         matches!(self, Self::I8 | Self::I16 | Self::I32)
     }
 
-    /// Converts the value of a register to the bits in memory: the nearest integer or number of the format.
+    /// Converts the value of a register to the bits in memory: the nearest integer or number of the
+    /// format.
     pub(crate) fn stored(self, bits: u32) -> u32 {
         match self {
             Self::U8 => bits.min(0xff),

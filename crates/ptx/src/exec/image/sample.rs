@@ -53,9 +53,10 @@ struct Footprint {
     pairs: [Pair; 3],
 }
 
-/// Returns the weight of an element, in units of 1 / `WEIGHT_STEPS`. Hardware splits the total among the layers of a volume first, then among
-/// columns and then among rows. Each split rounds one part, and the other part gets the rest. The rounded part is the second column, and of
-/// a column's rows the one with the column's index.
+/// Returns the weight of an element, in units of 1 / `WEIGHT_STEPS`. Hardware splits the total
+/// among the layers of a volume first, then among columns and then among rows. Each split rounds
+/// one part, and the other part gets the rest. The rounded part is the second column, and of a
+/// column's rows the one with the column's index.
 #[inline(always)]
 pub(super) fn weight([column, row, layer]: [u32; 3], corner: [usize; 3]) -> u32 {
     let layer_weight = if corner[2] == 1 {
@@ -107,7 +108,8 @@ impl Texture {
         Ok(self.element.rounded(blend(nearer, farther, weight)))
     }
 
-    /// Returns one channel of the four elements of linear filtering, counterclockwise from the lower left one.
+    /// Returns one channel of the four elements of linear filtering, counterclockwise from the
+    /// lower left one.
     pub(crate) fn gather(
         &self,
         geometry: Geometry,
@@ -138,7 +140,8 @@ impl Texture {
         }
     }
 
-    /// Returns the level of detail at which gradients of these sizes, in texture coordinates, are one element.
+    /// Returns the level of detail at which gradients of these sizes, in texture coordinates, are
+    /// one element.
     pub(crate) fn gradient_level(&self, steps: [[f32; 3]; 2]) -> f32 {
         let image = &self.levels[0];
         let [first, second] = steps.map(|step| {
@@ -169,8 +172,8 @@ impl Texture {
         self.element.returns_floats(self.reading())
     }
 
-    /// Returns `true` if hardware returns only zeros. One-dimensional textures are read by integers only in linear memory, and by other
-    /// coordinates only in arrays.
+    /// Returns `true` if hardware returns only zeros. One-dimensional textures are read by integers
+    /// only in linear memory, and by other coordinates only in arrays.
     #[inline]
     fn reads_zeros(&self, geometry: Geometry, mode: CoordinateMode) -> bool {
         match mode {
@@ -182,8 +185,8 @@ impl Texture {
         }
     }
 
-    /// Returns the element with integer coordinates. Beyond the edges, it is zero or the nearest element, regardless of the
-    /// addressing modes.
+    /// Returns the element with integer coordinates. Beyond the edges, it is zero or the nearest
+    /// element, regardless of the addressing modes.
     fn integer_element(
         &self,
         image: &Image,
@@ -323,7 +326,8 @@ impl Texture {
             layer = layer.min(last) * 6 + face;
             coordinates = [s.to_bits(), t.to_bits(), 0];
         }
-        // Hardware reads a line as the upper edge of a plane with one row. The border color of the second direction has half the weight.
+        // Hardware reads a line as the upper edge of a plane with one row. The border color of the
+        // second direction has half the weight.
         let has_edge =
             geometry == Geometry::Line && is_linear && self.address_modes[1] == AddressMode::Border;
         if has_edge {

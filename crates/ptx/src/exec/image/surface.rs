@@ -15,8 +15,8 @@ pub(crate) enum OutOfBounds {
 }
 
 impl Surface {
-    /// Returns the address of `bytes` bytes. Beyond the edges, returns `None`, or the nearest address if accesses are clamped. The first
-    /// coordinate counts bytes.
+    /// Returns the address of `bytes` bytes. Beyond the edges, returns `None`, or the nearest
+    /// address if accesses are clamped. The first coordinate counts bytes.
     #[inline]
     pub(crate) fn address(
         &self,
@@ -55,8 +55,9 @@ impl Surface {
         Some(image.base + (z * u64::from(image.height) + y) * image.pitch + x)
     }
 
-    /// Returns the addresses of `bytes` bytes for the lanes of a warp, and the mask of the lanes inside the edges. The address of a lane
-    /// outside the edges is the nearest one inside. If accesses are clamped, the mask has all lanes.
+    /// Returns the addresses of `bytes` bytes for the lanes of a warp, and the mask of the lanes
+    /// inside the edges. The address of a lane outside the edges is the nearest one inside. If
+    /// accesses are clamped, the mask has all lanes.
     #[inline(always)]
     pub(crate) fn warp_addresses(
         &self,

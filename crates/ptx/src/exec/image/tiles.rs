@@ -20,8 +20,8 @@ pub struct Tiles {
 }
 
 impl Tiles {
-    /// Creates the tiles of an image without physical memory. An element has `element` bytes. A tile has `extent` elements, rows and
-    /// layers, at least one of each.
+    /// Creates the tiles of an image without physical memory. An element has `element` bytes. A
+    /// tile has `extent` elements, rows and layers, at least one of each.
     #[must_use]
     pub fn new(image: Image, element: u64, extent: [u32; 3]) -> Self {
         Self {

@@ -11,8 +11,9 @@ use crate::exec::values::lane::LANES;
 pub(crate) type Texels = [[u32; LANES]; 4];
 
 impl Texture {
-    /// Returns the device addresses that [`Texture::sample_warp`] may read, or `None` if it does not support the texture. It supports a
-    /// single line or plane that does not repeat, has memory everywhere, and has aligned channels.
+    /// Returns the device addresses that [`Texture::sample_warp`] may read, or `None` if it does
+    /// not support the texture. It supports a single line or plane that does not repeat, has memory
+    /// everywhere, and has aligned channels.
     pub(crate) fn warp_span(&self, geometry: Geometry) -> Option<std::ops::Range<u64>> {
         let directions = directions(geometry)?;
         let [image] = &self.levels[..] else {
@@ -37,7 +38,8 @@ impl Texture {
         is_supported.then_some(image.base..image.base + bytes)
     }
 
-    /// Returns the texture at the coordinates of a warp. `memory` is that of [`Texture::warp_span`].
+    /// Returns the texture at the coordinates of a warp. `memory` is that of
+    /// [`Texture::warp_span`].
     #[inline(always)]
     pub(crate) fn sample_warp(
         &self,

@@ -269,7 +269,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Returns the target of a variable. A variable's state space is more precise than the instruction's.
+    /// Returns the target of a variable. A variable's state space is more precise than the
+    /// instruction's.
     fn symbol_target(&mut self, symbol: Symbol, offset: u64) -> Lowered<Target> {
         let home = match symbol {
             Symbol::Local(id) => self.home(id),
@@ -325,7 +326,8 @@ impl Lowerer<'_> {
         })
     }
 
-    /// Appends a check of the next access that computes the pattern of its address register, and caches it if no other access did.
+    /// Appends a check of the next access that computes the pattern of its address register, and
+    /// caches it if no other access did.
     pub(super) fn checking_access(&mut self, run: Handler, target: Target, bytes: u64) -> &mut Op {
         let pattern = if bytes.is_power_of_two() {
             self.pattern_slot(target, bytes)
@@ -337,7 +339,8 @@ impl Lowerer<'_> {
         op
     }
 
-    /// Returns the slot of the pattern of the address register of a load or a store, which fills it if no earlier access did.
+    /// Returns the slot of the pattern of the address register of a load or a store, which fills it
+    /// if no earlier access did.
     pub(super) fn pattern_slot(&mut self, target: Target, align: u64) -> PatternSlot {
         match self.pattern_slots.reuse(target, align) {
             PatternSlot::None if !self.is_guarded() => self.pattern_slots.fill(target, align),

@@ -68,7 +68,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Returns the row with the number of bytes that a copy reads: all, the operand, or none if a predicate is false.
+    /// Returns the row with the number of bytes that a copy reads: all, the operand, or none if a
+    /// predicate is false.
     fn bytes_read(&mut self, operand: Option<&Operand>, size: u32) -> Lowered<u32> {
         let all = self.word(size);
         match operand {
@@ -124,7 +125,8 @@ impl Lowerer<'_> {
         Ok(sum)
     }
 
-    /// `st.async` and `red.async`: a store or a reduction that completes on an mbarrier object, if it has one.
+    /// `st.async` and `red.async`: a store or a reduction that completes on an mbarrier object, if
+    /// it has one.
     pub(super) fn store_asynchronously(&mut self, instruction: &Instruction) -> Lowered {
         if let [Operand::Address(_), _] = &instruction.operands[..] {
             return match instruction.opcode {

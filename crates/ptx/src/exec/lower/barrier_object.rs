@@ -110,7 +110,8 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// `mapa`, `getctarank`: the address in another block of the cluster, and the rank of an address's block.
+    /// `mapa`, `getctarank`: the address in another block of the cluster, and the rank of an
+    /// address's block.
     pub(super) fn map_address(&mut self, instruction: &Instruction) -> Lowered {
         let ([destination, address, rest @ ..], Some(scalar)) =
             (&instruction.operands[..], instruction.types().next())

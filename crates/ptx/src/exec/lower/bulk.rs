@@ -140,7 +140,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Returns the row of the mask of copied bytes in each group of 16, which copies to device memory may have.
+    /// Returns the row of the mask of copied bytes in each group of 16, which copies to device
+    /// memory may have.
     fn byte_mask(&mut self, instruction: &Instruction, mask: &Operand) -> Lowered<u32> {
         let keywords = [
             Keyword::Async,

@@ -1,4 +1,5 @@
-//! Propagation of undefined bytes through each instruction, for programs that check for uninitialized reads.
+//! Propagation of undefined bytes through each instruction, for programs that check for
+//! uninitialized reads.
 
 use super::function::{Lowerer, Slot};
 use crate::exec::check::undefined::{Flow, Propagation, RegisterRow, Source, Value};
@@ -10,7 +11,8 @@ use crate::syntax::{
 /// The mask of a whole register's bytes.
 const WHOLE: u32 = 8;
 
-/// The flow of the first op of an instruction, and that of the op after the search for uninitialized bytes.
+/// The flow of the first op of an instruction, and that of the op after the search for
+/// uninitialized bytes.
 struct Flows {
     first: Flow,
     moved: Option<Flow>,
@@ -45,7 +47,8 @@ macro_rules! define_flows {
 for_each_opcode!(define_flows);
 
 impl Lowerer<'_> {
-    /// Records the propagation of undefined bytes through the ops of an instruction that were appended last.
+    /// Records the propagation of undefined bytes through the ops of an instruction that were
+    /// appended last.
     pub(super) fn add_flows(&mut self, instruction: &Instruction) {
         let start = self.starts_at();
         let end = self.out.code.len();
@@ -62,7 +65,8 @@ impl Lowerer<'_> {
             self.out.flows.push((index as u32, flow));
         }
         if let (Some(flow), Some(index)) = (moved, self.moved_at.filter(|index| *index < end)) {
-            // The op that finds uninitialized bytes precedes the access, so the two have separate flows.
+            // The op that finds uninitialized bytes precedes the access, so the two have separate
+            // flows.
             self.out.flows.push((index as u32, flow));
         }
     }
@@ -120,7 +124,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// An instruction without results, whose operands have no effect on others or are checked elsewhere.
+    /// An instruction without results, whose operands have no effect on others or are checked
+    /// elsewhere.
     fn no_flow(&self, _instruction: &Instruction) -> Flows {
         Flows::nothing()
     }
@@ -511,7 +516,8 @@ fn part_bytes(operand: &Operand, other: &Operand, scalar: ScalarType) -> u32 {
     }
 }
 
-/// Returns the value of the combined predicate that alone determines the result of a comparison, if there is one.
+/// Returns the value of the combined predicate that alone determines the result of a comparison, if
+/// there is one.
 fn decisive(instruction: &Instruction) -> Option<bool> {
     if instruction.has_operation(Operation::And) {
         Some(false)

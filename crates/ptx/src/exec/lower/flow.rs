@@ -165,7 +165,8 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// Appends a check that all threads of a warp execute the barrier that follows, if it requires that.
+    /// Appends a check that all threads of a warp execute the barrier that follows, if it requires
+    /// that.
     fn check_aligned(&mut self, instruction: &Instruction, number: u32) {
         let is_aligned =
             instruction.opcode == Opcode::Bar || instruction.has_keyword(Keyword::Aligned);

@@ -101,7 +101,8 @@ impl Lowerer<'_> {
         Ok(row)
     }
 
-    /// Lowers a conversion of four f32 with the first handler for the first two, and the second for the last two.
+    /// Lowers a conversion of four f32 with the first handler for the first two, and the second for
+    /// the last two.
     fn convert_four(&mut self, instruction: &Instruction, handlers: [Handler; 2]) -> Lowered {
         let [destination, Operand::Vector(elements), random] = &instruction.operands[..] else {
             return Err(Refusal::form(instruction));

@@ -56,7 +56,8 @@ pub(super) struct Lowerer<'m> {
     /// Ops that follow the instruction: conversions of results to registers of another width.
     pending: Vec<Op>,
     pub(super) fixups: Vec<Fixup>,
-    /// The index of the instruction's first op after the search for uninitialized bytes, if there is one.
+    /// The index of the instruction's first op after the search for uninitialized bytes, if there
+    /// is one.
     pub(super) moved_at: Option<usize>,
     /// The index in the code of each instruction of the source.
     pub(super) starts: Vec<u32>,
@@ -243,7 +244,8 @@ impl<'m> Lowerer<'m> {
         self.out.layout.doubles.len() as u32 - 1
     }
 
-    /// Stores the rows of an instruction with more operands than an `Op` holds, and returns the index of the list.
+    /// Stores the rows of an instruction with more operands than an `Op` holds, and returns the
+    /// index of the list.
     pub(super) fn row_list(&mut self, rows: Vec<u32>) -> u32 {
         self.out.row_lists.push(rows);
         self.out.row_lists.len() as u32 - 1
@@ -314,7 +316,8 @@ impl<'m> Lowerer<'m> {
         })
     }
 
-    /// Returns the row of a slot in the file of a width, after a conversion if the slot is in the other file.
+    /// Returns the row of a slot in the file of a width, after a conversion if the slot is in the
+    /// other file.
     pub(super) fn source_slot(&mut self, slot: Slot, double: bool) -> Lowered<u32> {
         match (slot, double) {
             (Slot::Word(row), false) | (Slot::Double(row), true) => Ok(row),

@@ -10,8 +10,8 @@ impl Lowerer<'_> {
     pub(super) fn instruction(&mut self, instruction: &Instruction) -> Lowered {
         match instruction.opcode.effect() {
             Effect::None => {}
-            // The barriers of a block record their effect themselves when they complete, and `barrier.cluster` is handled in its own
-            // lowering.
+            // The barriers of a block record their effect themselves when they complete, and
+            // `barrier.cluster` is handled in its own lowering.
             Effect::Fence => self.order(),
             Effect::WarpSync => self.join_warp(),
         }

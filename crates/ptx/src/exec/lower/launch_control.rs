@@ -1,7 +1,9 @@
-//! `clusterlaunchcontrol`: a running cluster cancels one that has not started, and takes over its work.
+//! `clusterlaunchcontrol`: a running cluster cancels one that has not started, and takes over its
+//! work.
 //!
-//! The layout of a response's 128 bits is opaque in PTX. Here the lower 64 bits hold the first block's index in x and y. The upper 64 bits
-//! hold the index in z, and above it the flag of a canceled cluster.
+//! The layout of a response's 128 bits is opaque in PTX. Here the lower 64 bits hold the first
+//! block's index in x and y. The upper 64 bits hold the index in z, and above it the flag of a
+//! canceled cluster.
 
 use super::address::state;
 use super::error::{Lowered, Refusal};

@@ -305,7 +305,8 @@ fn exists(product: &Decoded) -> bool {
         && shapes.contains(&shape)
 }
 
-/// Returns `true` if the registers of a fragment of `wmma` hold its elements, once or several times.
+/// Returns `true` if the registers of a fragment of `wmma` hold its elements, once or several
+/// times.
 pub(super) fn has_copies(registers: u32, distinct: u32) -> bool {
     registers.is_multiple_of(distinct) && registers <= 16
 }

@@ -1,4 +1,5 @@
-//! `ldmatrix`, `stmatrix`, `movmatrix`, `wmma.load` and `wmma.store`: matrices between memory and the lanes of a warp.
+//! `ldmatrix`, `stmatrix`, `movmatrix`, `wmma.load` and `wmma.store`: matrices between memory and
+//! the lanes of a warp.
 
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;

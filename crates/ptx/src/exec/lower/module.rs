@@ -59,8 +59,8 @@ pub fn lower(module: &Module) -> Result<Program, LowerError> {
     lower_with_checks(module, Checking::nothing())
 }
 
-/// Lowers a module to a program with checks. If races are checked, its kernels also report their accesses to
-/// [`Watcher`](crate::exec::Watcher)s.
+/// Lowers a module to a program with checks. If races are checked, its kernels also report their
+/// accesses to [`Watcher`](crate::exec::Watcher)s.
 ///
 /// # Errors
 ///
@@ -263,7 +263,8 @@ impl<'m> Context<'m> {
         })
     }
 
-    /// Returns the variables in the shared memory of a kernel. `own_variables` has those that each function declares.
+    /// Returns the variables in the shared memory of a kernel. `own_variables` has those that each
+    /// function declares.
     fn shared_variables(
         &self,
         kernel: &Kernel,

@@ -127,7 +127,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Joins the parts of a register of `bits` bits, the lowest first. Returns `false` if no instruction has these parts.
+    /// Joins the parts of a register of `bits` bits, the lowest first. Returns `false` if no
+    /// instruction has these parts.
     pub(super) fn join(&mut self, bits: u32, d: u32, rows: &[u32]) -> bool {
         match (bits, rows) {
             (64, &[low, high]) => {
@@ -216,7 +217,8 @@ fn part_type(instruction: &Instruction, scalar: ScalarType, parts: usize) -> Low
     }
 }
 
-/// Returns the index of a special register in `REGISTERS`. Registers that read zero share one index.
+/// Returns the index of a special register in `REGISTERS`. Registers that read zero share one
+/// index.
 fn encode(register: SpecialRegister) -> u64 {
     let position = REGISTERS.iter().position(|&other| other == register);
     position.unwrap_or(REGISTERS.len() - 1) as u64

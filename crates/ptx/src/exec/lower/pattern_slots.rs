@@ -1,7 +1,8 @@
 //! Reuse of the access pattern of an address register by later accesses.
 //!
-//! Accesses to neighboring elements mostly use the same address register with different offsets. The first access computes the pattern.
-//! Later ones reuse them if no instruction in between writes to the register and no branch target lies in between.
+//! Accesses to neighboring elements mostly use the same address register with different offsets.
+//! The first access computes the pattern. Later ones reuse them if no instruction in between writes
+//! to the register and no branch target lies in between.
 
 use super::address::Target;
 use super::function::{Lowerer, Slot};
@@ -20,7 +21,8 @@ pub(super) struct PatternSlots {
     next: usize,
 }
 
-/// An address register with the space and the alignment of its accesses. The stride of the pattern is 0 or that alignment.
+/// An address register with the space and the alignment of its accesses. The stride of the pattern
+/// is 0 or that alignment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct CachedPattern {
     register: Slot,
@@ -29,7 +31,8 @@ struct CachedPattern {
 }
 
 impl CachedPattern {
-    /// Returns the register of a target, or `None` if accesses may be to local memory, which has no patterns.
+    /// Returns the register of a target, or `None` if accesses may be to local memory, which has no
+    /// patterns.
     fn new(target: Target, align: u64) -> Option<Self> {
         let register = if target.narrow {
             Slot::Word(target.row)
@@ -68,7 +71,8 @@ impl PatternSlots {
         PatternSlot::Fill(slot as u8)
     }
 
-    /// Records that a load or a store uses a slot. Returns `true` if an earlier one has resolved the memory of the pattern.
+    /// Records that a load or a store uses a slot. Returns `true` if an earlier one has resolved
+    /// the memory of the pattern.
     pub(super) fn mark_resolved(&mut self, slot: PatternSlot) -> bool {
         match slot {
             PatternSlot::None => false,

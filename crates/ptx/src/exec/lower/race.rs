@@ -12,7 +12,8 @@ use crate::exec::space::Space;
 use crate::syntax::{Instruction, Modifier, ScalarType, Semantics};
 
 impl Lowerer<'_> {
-    /// Appends checks of the next access, a load or a store of elements, unless the access may order others.
+    /// Appends checks of the next access, a load or a store of elements, unless the access may
+    /// order others.
     pub(super) fn check_race(
         &mut self,
         instruction: &Instruction,
@@ -113,8 +114,8 @@ impl Lowerer<'_> {
     }
 }
 
-/// Returns `true` if a load or a store may order other accesses, because it is volatile or ordered. Accesses to memory that no other
-/// thread can access order nothing.
+/// Returns `true` if a load or a store may order other accesses, because it is volatile or ordered.
+/// Accesses to memory that no other thread can access order nothing.
 pub(super) fn may_order(instruction: &Instruction) -> bool {
     let is_local = instruction
         .modifiers

@@ -1,9 +1,11 @@
 //! Allocation of rows to registers.
 //!
-//! Compilers write most registers once and read them soon afterward. With a row for each register, an activation would exceed the
-//! processor's caches. A register shares a row if all its uses are between two labels and it is written there before it is read. It then
-//! occupies the row only from its first to its last use. The code between two labels is entered from above only, so no value must survive
-//! outside. Each lane writes only its own values, so the positions of other lanes are irrelevant.
+//! Compilers write most registers once and read them soon afterward. With a row for each register,
+//! an activation would exceed the processor's caches. A register shares a row if all its uses are
+//! between two labels and it is written there before it is read. It then occupies the row only from
+//! its first to its last use. The code between two labels is entered from above only, so no value
+//! must survive outside. Each lane writes only its own values, so the positions of other lanes are
+//! irrelevant.
 
 use std::ops::RangeInclusive;
 
@@ -16,7 +18,8 @@ use crate::syntax::{
 type Span = RangeInclusive<usize>;
 
 impl Lowerer<'_> {
-    /// Allocates a slot for every register. Registers that may be read before they are written come first.
+    /// Allocates a slot for every register. Registers that may be read before they are written come
+    /// first.
     pub(super) fn place_registers(&mut self) -> Vec<Slot> {
         let function = self.function;
         let spans = spans(function);
@@ -143,8 +146,8 @@ fn written_first(instruction: &Instruction, written: &mut Vec<RegisterId>) {
     }
 }
 
-/// Returns `true` if an operation's first operand is a result that overwrites a register completely. Rare operations are left out: a
-/// register with its own row is always correct.
+/// Returns `true` if an operation's first operand is a result that overwrites a register
+/// completely. Rare operations are left out: a register with its own row is always correct.
 fn writes_its_first_operand(opcode: Opcode) -> bool {
     use Opcode as O;
     matches!(opcode, O::Mov | O::Ld | O::Ldu | O::Cvta | O::Defined(_))
@@ -233,7 +236,8 @@ mod tests {
     use super::*;
     use crate::syntax;
 
-    /// Returns the spans of the registers `%r0`, `%r1` … of a kernel whose body begins with a move to each.
+    /// Returns the spans of the registers `%r0`, `%r1` … of a kernel whose body begins with a move
+    /// to each.
     fn body_spans(body: &str) -> Vec<Option<Span>> {
         let text = format!(
             ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry main(.param .u64 p)\n{{\n

@@ -13,7 +13,8 @@ use crate::syntax::{
     Compare, Instruction, Modifier, Operand, RegisterId, ScalarType, Space as State,
 };
 
-/// Returns the handler of a comparison for a relation and a type, which flushes subnormals if the last argument is `true`.
+/// Returns the handler of a comparison for a relation and a type, which flushes subnormals if the
+/// last argument is `true`.
 pub(super) type ComparisonHandler = fn(Compare, ScalarType, bool) -> Option<Handler>;
 
 impl Lowerer<'_> {

@@ -7,11 +7,12 @@ use crate::syntax::{
 
 /// The layout of the shared variables at module scope.
 ///
-/// A block has the variables that its kernel may access. Variables of which no kernel accesses both can overlap, so that a module may have
-/// more of them than a block has memory.
+/// A block has the variables that its kernel may access. Variables of which no kernel accesses both
+/// can overlap, so that a module may have more of them than a block has memory.
 #[derive(Default)]
 pub(super) struct Layout {
-    /// The offset of each variable of the module. It is 0 for those that are not in static shared memory.
+    /// The offset of each variable of the module. It is 0 for those that are not in static shared
+    /// memory.
     pub(super) offsets: Vec<u64>,
     /// The end of the variables that each function accesses, if it is a kernel.
     pub(super) ends: Vec<u64>,
@@ -136,7 +137,8 @@ fn name_symbol(symbol: Symbol, named: &mut [bool]) {
     }
 }
 
-/// Returns for each variable of the module whether its address is the initial value of another, from which every kernel can load it.
+/// Returns for each variable of the module whether its address is the initial value of another,
+/// from which every kernel can load it.
 fn variables_in_memory(module: &Module) -> Vec<bool> {
     let mut in_memory = vec![false; module.variables.len()];
     for variable in &module.variables {
@@ -149,10 +151,11 @@ fn variables_in_memory(module: &Module) -> Vec<bool> {
     in_memory
 }
 
-/// Returns the start of each function's own shared variables, by its index. Those at module scope are placed by `layout`.
+/// Returns the start of each function's own shared variables, by its index. Those at module scope
+/// are placed by `layout`.
 ///
-/// Each device function's variables follow those of the earlier ones, so none overlap, whichever functions call each other. A kernel's
-/// variables follow those of all functions that it may call.
+/// Each device function's variables follow those of the earlier ones, so none overlap, whichever
+/// functions call each other. A kernel's variables follow those of all functions that it may call.
 pub(super) fn bases(
     module: &Module,
     layout: &Layout,
@@ -202,7 +205,8 @@ fn own(function: &Function) -> impl Iterator<Item = &Variable> {
         .filter(|variable| variable.size > 0)
 }
 
-/// Returns the indices of the device functions that a kernel may call: all of them if it may make an indirect call.
+/// Returns the indices of the device functions that a kernel may call: all of them if it may make
+/// an indirect call.
 fn reached(
     module: &Module,
     kernel: usize,

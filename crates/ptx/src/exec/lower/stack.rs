@@ -1,7 +1,7 @@
 //! `alloca`, `stacksave` and `stackrestore`: local memory that a function allocates while it runs.
 //!
-//! The memory of `alloca` follows the function's variables. Its size may differ from lane to lane. A called function's memory begins after
-//! that of the lane with the most.
+//! The memory of `alloca` follows the function's variables. Its size may differ from lane to lane.
+//! A called function's memory begins after that of the lane with the most.
 
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;

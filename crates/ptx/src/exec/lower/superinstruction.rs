@@ -1,7 +1,7 @@
 //! Combination of ops into superinstructions.
 //!
-//! A superinstruction replaces consecutive ops without guards. Branches may lead to the first only, whose place it takes. The others stay
-//! where they are, for lanes that execute them one by one.
+//! A superinstruction replaces consecutive ops without guards. Branches may lead to the first only,
+//! whose place it takes. The others stay where they are, for lanes that execute them one by one.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -17,7 +17,8 @@ use crate::exec::ops::handler::superinstruction::handler;
 /// The minimum number of arithmetic instructions of a superinstruction.
 const LEAST_ARITHMETIC: usize = 2;
 
-/// The instructions between which registers occupy each row of the 32-bit file, for rows that are shared by registers.
+/// The instructions between which registers occupy each row of the 32-bit file, for rows that are
+/// shared by registers.
 pub(super) type RowSpans = HashMap<u32, Vec<RangeInclusive<usize>>>;
 
 /// The values that consecutive ops compute.
@@ -202,7 +203,8 @@ impl Values {
         true
     }
 
-    /// Returns the source of a load. `None` if its address is computed by the superinstruction itself, or too far from others.
+    /// Returns the source of a load. `None` if its address is computed by the superinstruction
+    /// itself, or too far from others.
     fn memory(&mut self, op: &Op) -> Option<Source> {
         if op.narrow_address && self.rows.contains_key(&op.a) {
             return None;
@@ -236,7 +238,8 @@ impl Values {
         Some(Source::Memory(index as u8, offset))
     }
 
-    /// Returns `true` if the superinstruction is faster than its ops, because it reads operands of arithmetic from memory directly.
+    /// Returns `true` if the superinstruction is faster than its ops, because it reads operands of
+    /// arithmetic from memory directly.
     fn are_worth_it(&self) -> bool {
         let loads = self
             .values
@@ -291,8 +294,9 @@ impl Values {
 }
 
 impl Value {
-    /// Returns `true` if the value is computed by a step. Most loaded values are read where they are used. Elements of vectors are not next
-    /// to each other, so those that are used twice are read first.
+    /// Returns `true` if the value is computed by a step. Most loaded values are read where they
+    /// are used. Elements of vectors are not next to each other, so those that are used twice are
+    /// read first.
     fn is_step(&self) -> bool {
         self.operation != Operation::Load || self.is_live || self.is_element && self.uses.len() > 1
     }
@@ -338,7 +342,8 @@ fn with_products(steps: &[Step]) -> (Vec<Step>, Vec<[i32; 2]>) {
     (combined, all_factors)
 }
 
-/// Returns the result and the addend of a multiply-add of two values in memory, and their addresses and offsets.
+/// Returns the result and the addend of a multiply-add of two values in memory, and their addresses
+/// and offsets.
 fn product(step: &Step) -> Option<(u32, Operand, [u8; 2], [i32; 2])> {
     match *step {
         Step::One {

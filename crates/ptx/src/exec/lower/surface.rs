@@ -1,4 +1,5 @@
-//! `suld`, `sust` and `sured`: loads, stores and reductions of surfaces, by bytes or by formatted elements.
+//! `suld`, `sust` and `sured`: loads, stores and reductions of surfaces, by bytes or by formatted
+//! elements.
 
 use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot};

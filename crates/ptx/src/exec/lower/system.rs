@@ -1,4 +1,5 @@
-//! Functions that every module may call without a definition: `vprintf`, `malloc`, `free`, `__assertfail` and `cudaGraphSetConditional`.
+//! Functions that every module may call without a definition: `vprintf`, `malloc`, `free`,
+//! `__assertfail` and `cudaGraphSetConditional`.
 
 use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot};

@@ -81,7 +81,8 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// Returns the rows of the offsets and of the mask of blocks. The cache policy, if any, is skipped.
+    /// Returns the rows of the offsets and of the mask of blocks. The cache policy, if any, is
+    /// skipped.
     fn offsets_and_mask(
         &mut self,
         instruction: &Instruction,
@@ -184,7 +185,8 @@ fn mode(instruction: &Instruction, direction: Direction, rank: usize) -> Option<
     }
 }
 
-/// Returns `true` if each suffix is valid for the direction and unique, and all required ones are present.
+/// Returns `true` if each suffix is valid for the direction and unique, and all required ones are
+/// present.
 fn has_no_other_suffix(instruction: &Instruction, direction: Direction) -> bool {
     use Keyword as K;
     let (required, modes) = suffixes(direction);
@@ -227,7 +229,8 @@ fn count_present(instruction: &Instruction, modifiers: &[Modifier]) -> usize {
         .count()
 }
 
-/// Returns the suffixes that a direction requires besides the rank and the spaces, and those of which it may have one.
+/// Returns the suffixes that a direction requires besides the rank and the spaces, and those of
+/// which it may have one.
 fn suffixes(direction: Direction) -> (Vec<Modifier>, [Keyword; 3]) {
     use Keyword as K;
     let keyword = Modifier::Keyword;

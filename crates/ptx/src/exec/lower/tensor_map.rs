@@ -46,7 +46,8 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// `tensormap.cp_fenceproxy`: the threads of a warp together copy a map from shared to device memory.
+    /// `tensormap.cp_fenceproxy`: the threads of a warp together copy a map from shared to device
+    /// memory.
     fn publish_tensor_map(&mut self, instruction: &Instruction) -> Lowered {
         let is_spelled = [Keyword::TensormapGeneric, Keyword::Sync, Keyword::Aligned]
             .into_iter()

@@ -93,7 +93,8 @@ impl Lowerer<'_> {
         )
     }
 
-    /// Accepts a sampler operand. As on hardware, the texture's own sampler is used, unless the module has independent texturing mode.
+    /// Accepts a sampler operand. As on hardware, the texture's own sampler is used, unless the
+    /// module has independent texturing mode.
     fn ignore_sampler(&mut self, tensor: &Tensor) -> Lowered {
         match tensor.sampler {
             Some(_) if self.context.module.target_options.texturing == Texturing::Independent => {

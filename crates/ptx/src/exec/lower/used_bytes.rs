@@ -38,7 +38,8 @@ impl Lowerer<'_> {
     }
 }
 
-/// Returns the used bytes of an access as ranges. Each range is aligned to its length, a power of two.
+/// Returns the used bytes of an access as ranges. Each range is aligned to its length, a power of
+/// two.
 pub(super) fn used_byte_ranges(used: u32, bytes: u64) -> Vec<Range<u64>> {
     let whole = u32::MAX >> (32 - bytes);
     match used & whole {

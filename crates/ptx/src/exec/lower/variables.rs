@@ -7,7 +7,8 @@ use crate::exec::check::variable::{Shape, SharedVariable};
 use crate::exec::machine::program::Late;
 use crate::syntax::{FunctionKind, LocalId, Parameter, Space, Symbol, Variable};
 
-/// The value at which sums of sizes saturate, in bytes. Functions with so much memory are rejected later.
+/// The value at which sums of sizes saturate, in bytes. Functions with so much memory are rejected
+/// later.
 const MAX_BYTES: u64 = 1 << 40;
 
 /// The location of a variable of the function.
@@ -119,7 +120,8 @@ impl Lowerer<'_> {
         shared.collect()
     }
 
-    /// Reserves local memory and returns its offset. Calls copy whole words, so variables share no word.
+    /// Reserves local memory and returns its offset. Calls copy whole words, so variables share no
+    /// word.
     pub(super) fn new_local(&mut self, size: u64, align: u64) -> u64 {
         let offset = self.local_size.next_multiple_of(align.max(8));
         self.out.local_align = self.out.local_align.max(align);

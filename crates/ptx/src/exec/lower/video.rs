@@ -109,7 +109,8 @@ fn picks(width: u32, selector: Option<Selector>, second: bool) -> Option<[Pick; 
         return None;
     }
     for (lane, pick) in picks.iter_mut().enumerate().take(lanes) {
-        // Selectors list the most significant part first. Higher indices select parts of the second register.
+        // Selectors list the most significant part first. Higher indices select parts of the second
+        // register.
         let index = u32::from(selector.indices[count - 1 - lane]);
         let per_register = 32 / part;
         let is_other = index >= per_register;

@@ -183,8 +183,8 @@ impl<'a> Operands<'a> {
     }
 }
 
-/// Returns the properties of A and B from the immediate operands. Integers have none. Only 16-bit numbers can be transposed, and A only in
-/// shared memory.
+/// Returns the properties of A and B from the immediate operands. Integers have none. Only 16-bit
+/// numbers can be transposed, and A only in shared memory.
 fn sides(
     operands: &[Operand],
     [left, right]: [Element; 2],

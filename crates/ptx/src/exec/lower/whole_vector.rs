@@ -1,7 +1,8 @@
 //! Ordered and volatile accesses to vectors.
 //!
-//! A GPU accesses all elements of such a vector at once, up to 16 bytes, and programs such as CUB rely on it: a thread that reads a vector
-//! which another thread stores finds either all elements of the store or none.
+//! A GPU accesses all elements of such a vector at once, up to 16 bytes, and programs such as CUB
+//! rely on it: a thread that reads a vector which another thread stores finds either all elements
+//! of the store or none.
 
 use super::address::Target;
 use super::element::Element;
@@ -24,7 +25,8 @@ struct Whole {
 }
 
 impl Lowerer<'_> {
-    /// Appends a load of a vector at once. Returns `false` if its elements need not be loaded at once.
+    /// Appends a load of a vector at once. Returns `false` if its elements need not be loaded at
+    /// once.
     pub(super) fn load_whole(
         &mut self,
         instruction: &Instruction,
@@ -65,7 +67,8 @@ impl Lowerer<'_> {
         Ok(true)
     }
 
-    /// Appends a store of a vector at once. Returns `false` if its elements need not be stored at once.
+    /// Appends a store of a vector at once. Returns `false` if its elements need not be stored at
+    /// once.
     pub(super) fn store_whole(
         &mut self,
         instruction: &Instruction,
@@ -99,7 +102,8 @@ impl Lowerer<'_> {
         Ok(true)
     }
 
-    /// Returns the rows of two doubles: the elements themselves, or new ones for elements of 32 bits.
+    /// Returns the rows of two doubles: the elements themselves, or new ones for elements of 32
+    /// bits.
     fn double_rows(&mut self, rows: &[u32]) -> [u32; 2] {
         match *rows {
             [low, high] => [low, high],
@@ -125,7 +129,8 @@ impl Lowerer<'_> {
         )
     }
 
-    /// Appends moves, with the handler `extract`, of the parts of a row to rows of their own. Each has `part` bits.
+    /// Appends moves, with the handler `extract`, of the parts of a row to rows of their own. Each
+    /// has `part` bits.
     fn split(&mut self, whole: u32, extract: Option<Handler>, rows: &[u32], part: u32) {
         let run = extract.expect("a vector has two or four elements of at most 32 bits");
         for (shift, row) in (0..).step_by(part as usize).zip(rows) {

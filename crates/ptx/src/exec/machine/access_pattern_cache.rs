@@ -1,14 +1,16 @@
 //! A cache of the access patterns of address registers.
 //!
-//! Neighboring accesses mostly use the same register with different offsets. The first access detects the pattern and finds the segment;
-//! the following ones only check that their own offset is in bounds. `lower` determines which accesses share a slot.
+//! Neighboring accesses mostly use the same register with different offsets. The first access
+//! detects the pattern and finds the segment; the following ones only check that their own offset
+//! is in bounds. `lower` determines which accesses share a slot.
 
 use super::op::{ACCESS_PATTERN_SLOTS, Op, PatternSlot};
 use crate::exec::memory::access_pattern::AccessPattern;
 use crate::exec::memory::{AccessMode, HostBytes, Segment, StridedMemory};
 use crate::exec::values::lane::FULL;
 
-/// The access patterns of address registers that were detected since the fragment began to execute, without the offsets of instructions.
+/// The access patterns of address registers that were detected since the fragment began to execute,
+/// without the offsets of instructions.
 #[derive(Debug, Default)]
 pub(crate) struct AccessPatternCache {
     memory: [StridedMemory; ACCESS_PATTERN_SLOTS],
@@ -27,7 +29,8 @@ impl AccessPatternCache {
         self
     }
 
-    /// Returns the pattern of an instruction's address register: `None` if it is not cached, `Some(None)` if the addresses have none.
+    /// Returns the pattern of an instruction's address register: `None` if it is not cached,
+    /// `Some(None)` if the addresses have none.
     #[inline(always)]
     pub(crate) fn get(&self, op: &Op) -> Option<Option<AccessPattern>> {
         match op.pattern {
@@ -46,8 +49,8 @@ impl AccessPatternCache {
         self.resolved &= !(1 << slot);
     }
 
-    /// Caches the memory of a cached pattern, in the segment that an instruction has found. Does nothing if the addresses are not aligned
-    /// without the instruction's offset.
+    /// Caches the memory of a cached pattern, in the segment that an instruction has found. Does
+    /// nothing if the addresses are not aligned without the instruction's offset.
     #[inline(always)]
     pub(crate) fn insert_memory(&mut self, op: &Op, pattern: AccessPattern, segment: &Segment) {
         let (PatternSlot::Fill(slot) | PatternSlot::Reuse(slot)) = op.pattern else {
@@ -81,8 +84,9 @@ impl AccessPatternCache {
         self.resolved |= 1 << slot;
     }
 
-    /// Returns the stride of an instruction's access pattern and the host memory of each half warp, if they are cached, all lanes are
-    /// active, and the accesses are aligned and in bounds. The instruction's offset must be aligned.
+    /// Returns the stride of an instruction's access pattern and the host memory of each half warp,
+    /// if they are cached, all lanes are active, and the accesses are aligned and in bounds. The
+    /// instruction's offset must be aligned.
     #[inline(always)]
     pub(crate) fn memory(
         &self,

@@ -11,7 +11,8 @@ pub(crate) struct Barrier {
     expected: u32,
     votes: u32,
     phase: u32,
-    /// Results of the last two phases. A fragment may read its result after the next phase has begun.
+    /// Results of the last two phases. A fragment may read its result after the next phase has
+    /// begun.
     results: [Tally; 2],
 }
 
@@ -37,7 +38,8 @@ pub(crate) enum Reduction {
 }
 
 impl Barrier {
-    /// Counts `threads` of the block's `live` threads as arrived, and returns the phase that they wait for.
+    /// Counts `threads` of the block's `live` threads as arrived, and returns the phase that they
+    /// wait for.
     pub(crate) fn arrive(&mut self, wait: Wait, threads: u32, live: u32) -> u32 {
         let phase = self.phase;
         self.arrived += threads;
@@ -68,7 +70,8 @@ impl Barrier {
         true
     }
 
-    /// Returns the number of threads that have arrived and that of those that the phase waits for, unless no thread has arrived.
+    /// Returns the number of threads that have arrived and that of those that the phase waits for,
+    /// unless no thread has arrived.
     pub(crate) fn waiting(&self, live: u32) -> Option<(u32, u32)> {
         let expected = if self.expected == 0 {
             live

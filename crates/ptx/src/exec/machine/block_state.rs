@@ -31,7 +31,8 @@ pub(crate) struct BlockState {
 }
 
 impl BlockState {
-    /// Returns host memory of `bytes` bytes at a shared-memory address of the block or of another block of its cluster.
+    /// Returns host memory of `bytes` bytes at a shared-memory address of the block or of another
+    /// block of its cluster.
     #[inline(always)]
     pub(crate) fn shared_bytes(&self, address: u64, bytes: u64) -> Option<HostBytes> {
         if address < BLOCK_STRIDE {
@@ -41,7 +42,8 @@ impl BlockState {
         }
     }
 
-    /// Returns the shared memory that contains an address: the block's own, or that of another block of its cluster.
+    /// Returns the shared memory that contains an address: the block's own, or that of another
+    /// block of its cluster.
     pub(crate) fn shared_memory(&self, address: u64) -> Option<&SharedMemory> {
         if address < BLOCK_STRIDE {
             Some(&self.shared)

@@ -1,6 +1,7 @@
 //! A cluster: blocks that access each other's shared memory and share a barrier.
 //!
-//! One worker runs all blocks of a cluster, so nothing here is contended. The atomics only permit sharing.
+//! One worker runs all blocks of a cluster, so nothing here is contended. The atomics only permit
+//! sharing.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};

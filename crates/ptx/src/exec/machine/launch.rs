@@ -31,7 +31,8 @@ pub struct Launch<'a> {
     pub grid: [u32; 3],
     /// Threads of a block in each direction.
     pub block: [u32; 3],
-    /// Blocks of a cluster in each direction; all ones without clusters. The kernel's own cluster size takes precedence.
+    /// Blocks of a cluster in each direction; all ones without clusters. The kernel's own cluster
+    /// size takes precedence.
     pub cluster: [u32; 3],
     /// Bytes of dynamic shared memory.
     pub dynamic_shared: u32,
@@ -49,8 +50,8 @@ pub struct Launch<'a> {
     pub workers: usize,
     /// The order in which blocks start.
     pub schedule: Schedule,
-    /// Address of eight zero bytes through which the blocks of a cooperative launch synchronize; 0 in other launches. `%envreg1` and
-    /// `%envreg2` hold it.
+    /// Address of eight zero bytes through which the blocks of a cooperative launch synchronize; 0
+    /// in other launches. `%envreg1` and `%envreg2` hold it.
     pub workspace: u64,
     /// A flag by which another thread cancels the launch.
     pub cancel: &'a AtomicBool,
@@ -146,7 +147,8 @@ pub(crate) struct Prepared<'a> {
 }
 
 impl<'a> Prepared<'a> {
-    /// Returns the number of instructions after which a worker compares its progress with the budget.
+    /// Returns the number of instructions after which a worker compares its progress with the
+    /// budget.
     pub(crate) fn check_interval(&self) -> u64 {
         let Limits { instructions, time } = self.limits;
         match instructions {
@@ -296,7 +298,8 @@ impl<'a> Prepared<'a> {
             .find_map(|(is_invalid, reason)| is_invalid.then_some(reason))
     }
 
-    /// Returns the next cluster to start: the index of its first block, and a number that selects the warps that run first.
+    /// Returns the next cluster to start: the index of its first block, and a number that selects
+    /// the warps that run first.
     pub(crate) fn next_cluster(&self) -> Option<([u32; 3], u64)> {
         let position = self.next.fetch_add(1, Ordering::Relaxed);
         if position >= self.order.clusters {
@@ -355,7 +358,8 @@ impl Statistics {
     }
 }
 
-/// A permutation of the cluster numbers: multiplication by a number coprime to their count, plus an offset.
+/// A permutation of the cluster numbers: multiplication by a number coprime to their count, plus an
+/// offset.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Order {
     pub(crate) clusters: u64,

@@ -1,7 +1,8 @@
 //! Member masks: the lanes of a warp that execute a `.sync` instruction together.
 //!
-//! Lanes at one instruction may name different masks, as tiles of a warp do. Each mask is a group that runs once all of its live lanes have
-//! arrived. They may arrive at different instructions of the same kind.
+//! Lanes at one instruction may name different masks, as tiles of a warp do. Each mask is a group
+//! that runs once all of its live lanes have arrived. They may arrive at different instructions of
+//! the same kind.
 
 use super::op::{Control, Op};
 use super::unit::Unit;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::runtime::Runtime;
 use crate::exec::image::{Surface, Texture};
 
-/// The last texture and the last surface of a worker. The objects of a launch do not change until it ends.
+/// The last texture and the last surface of a worker. The objects of a launch do not change until
+/// it ends.
 #[derive(Debug, Default)]
 pub(crate) struct Objects {
     texture: Option<(u64, Arc<Texture>)>,

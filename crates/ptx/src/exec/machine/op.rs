@@ -7,7 +7,8 @@ use crate::exec::space::Space;
 ///
 /// # Safety
 ///
-/// The processor must support the features that the handler was compiled for, see `handler::wide_vectors`.
+/// The processor must support the features that the handler was compiled for, see
+/// `handler::wide_vectors`.
 pub(crate) type Handler = unsafe fn(&mut Unit<'_>, &Op) -> Control;
 
 /// A decoded instruction: its handler and its operands. It occupies one cache line.
@@ -15,8 +16,8 @@ pub(crate) type Handler = unsafe fn(&mut Unit<'_>, &Op) -> Control;
 #[repr(align(64))]
 pub(crate) struct Op {
     pub(crate) run: Handler,
-    /// An immediate operand. Its meaning depends on the handler; see [`Op::branch_target`], [`Op::table_index`] and [`Op::members`]. Memory
-    /// instructions add it to the address register.
+    /// An immediate operand. Its meaning depends on the handler; see [`Op::branch_target`],
+    /// [`Op::table_index`] and [`Op::members`]. Memory instructions add it to the address register.
     pub(crate) imm: u64,
     /// Destination register.
     pub(crate) d: u32,
@@ -26,7 +27,8 @@ pub(crate) struct Op {
     pub(crate) b: u32,
     /// Third source.
     pub(crate) c: u32,
-    /// A fifth operand. Its meaning depends on the handler; see [`Op::second_destination`] and [`Op::element_offset`].
+    /// A fifth operand. Its meaning depends on the handler; see [`Op::second_destination`] and
+    /// [`Op::element_offset`].
     pub(crate) e: u32,
     /// The guard predicate; 0 is always true.
     pub(crate) guard: u32,
@@ -46,7 +48,8 @@ pub(crate) struct Op {
     pub(crate) pattern: PatternSlot,
     /// The kind of the op.
     pub(crate) role: Role,
-    /// The superinstruction that begins here, by its index in [`Function::superinstructions`](super::program::Function).
+    /// The superinstruction that begins here, by its index in
+    /// [`Function::superinstructions`](super::program::Function).
     pub(crate) superinstruction: u32,
 }
 
@@ -82,13 +85,15 @@ impl Op {
         self.imm as u32
     }
 
-    /// The index of the instruction's parameters in one of the tables of its [`Function`](super::program::Function).
+    /// The index of the instruction's parameters in one of the tables of its
+    /// [`Function`](super::program::Function).
     #[inline(always)]
     pub(crate) fn table_index(&self) -> usize {
         self.imm as usize
     }
 
-    /// The row with the member masks of a collective instruction, or `None` if all active lanes are members.
+    /// The row with the member masks of a collective instruction, or `None` if all active lanes are
+    /// members.
     #[inline(always)]
     pub(crate) fn members(&self) -> Option<u32> {
         (self.imm != u64::from(NO_REGISTER)).then_some(self.imm as u32)
@@ -100,7 +105,8 @@ impl Op {
         (self.e != NO_REGISTER).then_some(self.e)
     }
 
-    /// The offset of the element that a memory instruction accesses in its vector. The alignment is that of the vector.
+    /// The offset of the element that a memory instruction accesses in its vector. The alignment is
+    /// that of the vector.
     #[inline(always)]
     pub(crate) fn element_offset(&self) -> u64 {
         self.e.into()
@@ -124,7 +130,8 @@ pub(crate) enum Role {
     IndexedBranch,
     /// Returns or exits.
     End,
-    /// Waits until all live threads of the warp are here. The next instruction is an aligned barrier.
+    /// Waits until all live threads of the warp are here. The next instruction is an aligned
+    /// barrier.
     CheckAligned,
     /// Waits for the lanes of the member mask in row `imm`.
     Collective(Exchanged),
@@ -161,7 +168,8 @@ pub(crate) enum PatternSlot {
     None,
     /// The instruction detects the pattern and stores it in this slot.
     Fill(u8),
-    /// The pattern is in this slot, unless the fragment began to execute after the instruction that fills it.
+    /// The pattern is in this slot, unless the fragment began to execute after the instruction that
+    /// fills it.
     Reuse(u8),
 }
 
@@ -186,15 +194,18 @@ pub(crate) enum Control {
     Wait,
     /// Waits until a phase of the cluster's barrier completes.
     WaitForCluster { phase: u32 },
-    /// Waits until tensor memory has been deallocated more often than this, and then repeats the instruction.
+    /// Waits until tensor memory has been deallocated more often than this, and then repeats the
+    /// instruction.
     WaitForTensorMemory { deallocations: u32 },
-    /// Waits, as with `Converge`, for the other live threads of the warp, unless they will not arrive here.
+    /// Waits, as with `Converge`, for the other live threads of the warp, unless they will not
+    /// arrive here.
     CheckAligned,
     /// Waits until more lanes arrive or some have ended, and then repeats the instruction.
     Converge,
     /// Continues these lanes; the others wait as with `Converge`.
     ContinueSome { lanes: u32 },
-    /// Waits for the groups of the member mask in row `imm`, whose lanes may arrive at other instructions.
+    /// Waits for the groups of the member mask in row `imm`, whose lanes may arrive at other
+    /// instructions.
     Gather,
     /// Stops the launch, see `Unit::trap`.
     Fault,

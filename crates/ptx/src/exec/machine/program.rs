@@ -139,7 +139,8 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Returns the start of dynamic shared memory: after static shared memory, aligned as on hardware.
+    /// Returns the start of dynamic shared memory: after static shared memory, aligned as on
+    /// hardware.
     pub(crate) fn dynamic_shared_start(&self) -> u32 {
         self.static_shared.next_multiple_of(16)
     }
@@ -192,7 +193,8 @@ pub struct Relocation {
 pub enum Address {
     /// A variable, by its index in [`Program::globals`], plus bytes.
     Global(usize, i64),
-    /// Masked bits of a variable's address, shifted down to bit 0: the variable's index, an offset in bytes, and the mask.
+    /// Masked bits of a variable's address, shifted down to bit 0: the variable's index, an offset
+    /// in bytes, and the mask.
     Bits(usize, i64, u64),
     /// A number.
     Absolute(u64),
@@ -233,8 +235,8 @@ pub(crate) fn function_address(index: u32) -> u64 {
 pub(crate) struct Function {
     pub name: String,
     pub(crate) code: Vec<Op>,
-    /// The propagation of undefined bytes for each instruction, ordered by the index of the op, if the program checks for uninitialized
-    /// reads.
+    /// The propagation of undefined bytes for each instruction, ordered by the index of the op, if
+    /// the program checks for uninitialized reads.
     pub(crate) flows: Vec<(u32, Flow)>,
     /// Register files. Constants that hold addresses are zero until the launch.
     pub(crate) layout: Layout,
@@ -322,7 +324,8 @@ pub(crate) enum Late {
     DynamicShared(i64),
 }
 
-/// A call site: the callee and the copied arguments and results. Offsets are in the caller's local memory.
+/// A call site: the callee and the copied arguments and results. Offsets are in the caller's local
+/// memory.
 #[derive(Clone, Debug)]
 pub(crate) struct CallSite {
     pub(crate) callee: Callee,

@@ -11,13 +11,14 @@ pub trait Runtime: Sync {
     fn print(&self, text: &[u8]);
     /// Writes the message of a failed assertion of one thread.
     fn write_assertion(&self, text: &[u8]);
-    /// Returns `true` if the launch continues after a fault. Only the threads that executed the faulting instruction together end then.
+    /// Returns `true` if the launch continues after a fault. Only the threads that executed the
+    /// faulting instruction together end then.
     fn continues_after(&self, fault: &Report) -> bool {
         let _ = fault;
         false
     }
-    /// Allocates `size` bytes of device memory at a multiple of 16, or returns `None` if the heap is exhausted. The bytes stay valid until
-    /// the launch ends, even if they are freed.
+    /// Allocates `size` bytes of device memory at a multiple of 16, or returns `None` if the heap
+    /// is exhausted. The bytes stay valid until the launch ends, even if they are freed.
     fn allocate(&self, size: u64) -> Option<u64>;
     /// Frees memory. Returns `false` if it was not allocated.
     fn free(&self, address: u64) -> bool;

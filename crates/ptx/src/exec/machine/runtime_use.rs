@@ -2,7 +2,8 @@
 
 use super::program::{Callee, Function, Program};
 
-/// The device runtime functions whose limits are fixed by the first launch that uses them: `printf`, and `malloc` with `free`.
+/// The device runtime functions whose limits are fixed by the first launch that uses them:
+/// `printf`, and `malloc` with `free`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RuntimeUse {
     /// Calls `vprintf`.
@@ -20,7 +21,8 @@ impl RuntimeUse {
 }
 
 impl Program {
-    /// Sets the runtime use of each kernel: its own calls, and those of all functions that it calls by name.
+    /// Sets the runtime use of each kernel: its own calls, and those of all functions that it calls
+    /// by name.
     pub(crate) fn set_runtime_use(&mut self) {
         for kernel in &mut self.kernels {
             kernel.runtime = reachable_use(&self.functions, kernel.function);
@@ -28,7 +30,8 @@ impl Program {
     }
 }
 
-/// Returns the runtime use of a function and of all functions that it calls by name. Calls through addresses are not followed.
+/// Returns the runtime use of a function and of all functions that it calls by name. Calls through
+/// addresses are not followed.
 fn reachable_use(functions: &[Function], first: u32) -> RuntimeUse {
     let mut all = RuntimeUse::default();
     let mut pending = vec![first];

@@ -30,7 +30,8 @@ pub(crate) struct Superinstruction {
 pub(crate) struct AddressRegister {
     /// The first op that uses it.
     pub(crate) op: Op,
-    /// The lowest and the highest offset from the register, without the offsets of elements in vectors.
+    /// The lowest and the highest offset from the register, without the offsets of elements in
+    /// vectors.
     pub(crate) offsets: [i32; 2],
     /// The loads that are checked for races, in order.
     pub(crate) checked: Vec<CheckedRead>,
@@ -40,7 +41,8 @@ pub(crate) struct AddressRegister {
     pub(crate) pattern_slot: Option<u8>,
 }
 
-/// A step of a superinstruction. Its result is in row `d`, unless that is [`NO_REGISTER`] because only the next step uses it.
+/// A step of a superinstruction. Its result is in row `d`, unless that is [`NO_REGISTER`] because
+/// only the next step uses it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     One {
@@ -48,7 +50,8 @@ pub(crate) enum Step {
         d: u32,
         sources: [Operand; 3],
     },
-    /// Multiply-adds of pairs of factors in shared memory, each with the result of the one before as addend.
+    /// Multiply-adds of pairs of factors in shared memory, each with the result of the one before
+    /// as addend.
     Products {
         d: u32,
         addend: Operand,

@@ -1,4 +1,5 @@
-//! The tensor memory of a block: 128 lanes of 512 columns of 32 bits, of which a block allocates columns.
+//! The tensor memory of a block: 128 lanes of 512 columns of 32 bits, of which a block allocates
+//! columns.
 
 pub(crate) mod order;
 
@@ -118,7 +119,8 @@ impl TensorMemory {
         Some(first)
     }
 
-    /// Deallocates columns. Returns `false` unless all of them, and no others, were allocated together.
+    /// Deallocates columns. Returns `false` unless all of them, and no others, were allocated
+    /// together.
     pub(crate) fn deallocate(&mut self, address: TensorAddress, count: u32) -> bool {
         let index = self.allocations.iter().position(|allocation| {
             address.lane == 0 && allocation.first == address.column && allocation.count == count
@@ -160,7 +162,8 @@ impl TensorMemory {
         !self.columns[address.column as usize].written[address.lane as usize] & WHOLE
     }
 
-    /// Writes a cell in an allocated column. Only the bytes of the mask `defined` have defined values.
+    /// Writes a cell in an allocated column. Only the bytes of the mask `defined` have defined
+    /// values.
     pub(crate) fn write(&mut self, address: TensorAddress, value: u32, defined: u8) {
         let column = &mut self.columns[address.column as usize];
         column.cells[address.lane as usize] = value;

@@ -1,4 +1,5 @@
-//! The context of a handler: the registers of one activation, and the memory and launch that it can access.
+//! The context of a handler: the registers of one activation, and the memory and launch that it can
+//! access.
 
 use super::access_pattern_cache::AccessPatternCache;
 use super::barrier::Wait;

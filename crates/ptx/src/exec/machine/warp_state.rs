@@ -18,7 +18,8 @@ pub(crate) struct WarpState {
     pub(crate) thread: [[u32; LANES]; 3],
     /// Local memory: word `n` of every thread is row `n`.
     pub(crate) local: Vec<Row<u64>>,
-    /// The end of the local memory that each lane's running functions allocated with `alloca`; 0 without such memory.
+    /// The end of the local memory that each lane's running functions allocated with `alloca`; 0
+    /// without such memory.
     pub(crate) alloca_end: [u64; LANES],
     /// The written bytes of local memory, if the launch checks for uninitialized reads.
     pub(crate) written: LocalWritten,

@@ -1,6 +1,7 @@
 //! Matrices in shared memory, as the descriptors of `wgmma` and `tcgen05` describe them.
 
-/// The number of bytes that swizzling keeps together: of a row along the inner extent, or of eight neighbors across it.
+/// The number of bytes that swizzling keeps together: of a row along the inner extent, or of eight
+/// neighbors across it.
 pub(crate) const PIECE: u64 = 16;
 
 /// The size of the shared memory that a descriptor can address.
@@ -60,7 +61,8 @@ impl Descriptor {
         }
     }
 
-    /// Returns `true` if swizzling keeps 32 bytes together. Such a matrix has pieces across the inner extent.
+    /// Returns `true` if swizzling keeps 32 bytes together. Such a matrix has pieces across the
+    /// inner extent.
     pub(crate) fn is_only_across(&self) -> bool {
         self.atom != PIECE
     }
@@ -93,7 +95,8 @@ impl Descriptor {
         )
     }
 
-    /// Returns the address at an offset from the start. Swizzling exchanges pieces within rows of 128 bytes, by the row's index.
+    /// Returns the address at an offset from the start. Swizzling exchanges pieces within rows of
+    /// 128 bytes, by the row's index.
     fn address(&self, offset: u64) -> u64 {
         let linear = (self.start + offset) % ADDRESSES;
         let row = (linear >> 7).wrapping_sub(self.base);

@@ -1,8 +1,9 @@
 //! Aligned sums in fixed point, for factors and addends with moderate exponents.
 //!
-//! A product of two factors of up to eleven bits is exact in single precision, and so is its multiple by a power of two. Aligned to the
-//! largest exponent it is an integer of 27 bits and a fraction, which is dropped. Sixteen such integers add up within 32 bits. The results
-//! are those of double precision, in a tenth of the time.
+//! A product of two factors of up to eleven bits is exact in single precision, and so is its
+//! multiple by a power of two. Aligned to the largest exponent it is an integer of 27 bits and a
+//! fraction, which is dropped. Sixteen such integers add up within 32 bits. The results are those
+//! of double precision, in a tenth of the time.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -18,17 +19,19 @@ use super::rounding::{BLOCK_COLUMNS, MAX_EXACT_I32, Rounding};
 /// The exponents that nonzero factors may have.
 pub(crate) const FACTOR_EXPONENTS: RangeInclusive<i32> = -50..=60;
 
-/// The exponents that nonzero addends may have: those of products. Sums and the units of their terms are normal numbers of single
-/// precision.
+/// The exponents that nonzero addends may have: those of products. Sums and the units of their
+/// terms are normal numbers of single precision.
 const ADDEND_EXPONENTS: RangeInclusive<i32> = -100..=120;
 
-/// The exponent of zeros. The exponent of a product with a zero is below all others, and the only negative one.
+/// The exponent of zeros. The exponent of a product with a zero is below all others, and the only
+/// negative one.
 const ZERO_EXPONENT: i32 = -1000;
 
 /// The difference between the exponent of a number and the bits that represent it.
 const BIAS: i32 = 127;
 
-/// The largest sum of aligned products to which every addend can be added without exceeding [`MAX_EXACT_I32`].
+/// The largest sum of aligned products to which every addend can be added without exceeding
+/// [`MAX_EXACT_I32`].
 const MAX_PRODUCT_SUM: i32 = MAX_EXACT_I32 - (1 << 26);
 
 /// The number of rows of A that are computed together.
@@ -37,8 +40,8 @@ pub(crate) const BLOCK_ROWS: usize = 4;
 /// Neighboring numbers in a row.
 pub(crate) type Block<T> = [T; BLOCK_COLUMNS];
 
-/// Computes the rounded sums of some products and addends into an empty buffer. Returns `false`, with nothing done, if exponents are not
-/// moderate or sums may exceed 32 bits.
+/// Computes the rounded sums of some products and addends into an empty buffer. Returns `false`,
+/// with nothing done, if exponents are not moderate or sums may exceed 32 bits.
 #[inline(always)]
 pub(super) fn add<const WIDE: bool>(
     problem: &Problem<f32>,
@@ -109,8 +112,8 @@ impl Columns {
     }
 }
 
-/// Computes all sums of whole matrices. Returns `false` if an addend's exponent is not moderate, or if a sum may
-/// exceed 32 bits.
+/// Computes all sums of whole matrices. Returns `false` if an addend's exponent is not moderate, or
+/// if a sum may exceed 32 bits.
 #[inline(always)]
 fn add_all<const WIDE: bool>(
     problem: &Problem<f32>,
@@ -229,8 +232,9 @@ impl<'t, T, E> Terms<'t, T, E> {
     }
 }
 
-/// Computes the rounded sums of `N` rows of A, one after the other in `a`, with neighboring columns of B. The addends and results of
-/// consecutive rows are `step` blocks apart. Returns `false` as [`add_all`] does.
+/// Computes the rounded sums of `N` rows of A, one after the other in `a`, with neighboring columns
+/// of B. The addends and results of consecutive rows are `step` blocks apart. Returns `false` as
+/// [`add_all`] does.
 #[inline(always)]
 pub(crate) fn add_rows<const N: usize, const WIDE: bool>(
     a: Terms<'_, f32, i32>,
@@ -254,7 +258,8 @@ pub(crate) fn add_rows<const N: usize, const WIDE: bool>(
     })
 }
 
-/// Computes the rounded sums of a row of A. Returns `None` if an addend's exponent is not moderate, or if a sum may exceed 32 bits.
+/// Computes the rounded sums of a row of A. Returns `None` if an addend's exponent is not moderate,
+/// or if a sum may exceed 32 bits.
 #[inline(always)]
 fn add_row(
     a: Terms<'_, f32, i32>,
@@ -267,7 +272,8 @@ fn add_row(
         return None;
     }
     for top in &mut tops {
-        // The bits of a product's exponent have twice the bias. If all terms are zero, the scale has no effect.
+        // The bits of a product's exponent have twice the bias. If all terms are zero, the scale
+        // has no effect.
         *top = (*top + BIAS).max(LOWEST);
     }
     for (&left, right) in a.exponents.iter().zip(b.exponents) {
@@ -285,8 +291,9 @@ fn add_row(
     let mut sums = [0_i32; BLOCK_COLUMNS];
     for (&a, b) in a.factors.iter().zip(b.factors) {
         for lane in 0..BLOCK_COLUMNS {
-            // SAFETY: the value is finite and below 2^27: the factors are finite, and the scale is at most 2^25 divided by the power of
-            // two of the highest exponent, which is no less than the sum of theirs.
+            // SAFETY: the value is finite and below 2^27: the factors are finite, and the scale is
+            // at most 2^25 divided by the power of two of the highest exponent, which is no less
+            // than the sum of theirs.
             let integer = unsafe { (a * b[lane] * scales[lane]).to_int_unchecked::<i32>() };
             sums[lane] = sums[lane].wrapping_add(integer);
         }
@@ -294,7 +301,8 @@ fn add_row(
     let mut are_small = true;
     for lane in 0..BLOCK_COLUMNS {
         are_small &= sums[lane].unsigned_abs() <= MAX_PRODUCT_SUM.cast_unsigned();
-        // SAFETY: the value is finite and below 2^26: the exponent of the addend is at most the highest one.
+        // SAFETY: the value is finite and below 2^26: the exponent of the addend is at most the
+        // highest one.
         let addend = unsafe { (addends[lane] * scales[lane]).to_int_unchecked::<i32>() };
         sums[lane] = sums[lane].wrapping_add(addend);
     }
@@ -304,8 +312,8 @@ fn add_row(
 /// The bits of the lowest exponent of a product.
 const LOWEST: i32 = *ADDEND_EXPONENTS.start() + 2 * BIAS;
 
-/// Computes the bits that represent the exponents of numbers. Those of subnormal numbers are those of `least`. Returns `true` if the
-/// exponents of nonzero numbers are in `moderate`.
+/// Computes the bits that represent the exponents of numbers. Those of subnormal numbers are those
+/// of `least`. Returns `true` if the exponents of nonzero numbers are in `moderate`.
 #[inline(always)]
 pub(crate) fn exponents(
     values: &[f32],
@@ -345,7 +353,8 @@ mod tests {
     use crate::exec::matrix::rounding::{add_in_f64, aligned};
     use crate::exec::ops::handler::wide_vectors;
 
-    /// Returns a random matrix. In one of four, elements have any bits; in the others, they have one exponent or a few.
+    /// Returns a random matrix. In one of four, elements have any bits; in the others, they have
+    /// one exponent or a few.
     fn matrix(element: Element, [rows, columns]: [usize; 2], random: &mut Rng) -> Matrix<f32> {
         let kind = random.u32(..4);
         let mask = match (kind, element) {

@@ -48,7 +48,8 @@ pub(crate) struct Problem<T> {
 }
 
 impl<T: Number> Problem<T> {
-    /// Returns the row of B that belongs to an element of A, from the element's index in A and in its row.
+    /// Returns the row of B that belongs to an element of A, from the element's index in A and in
+    /// its row.
     #[inline(always)]
     pub(super) fn b_row(&self, index: usize, number: usize) -> usize {
         match &self.sparse_columns {
@@ -119,7 +120,8 @@ pub(crate) enum ComputeUnit {
 pub(crate) trait Multiply {
     /// The bits of a result.
     type Bits: InFile;
-    /// Computes the bits of the results, row by row, into an empty buffer. Use [`Problem::multiply`], which is not inlined.
+    /// Computes the bits of the results, row by row, into an empty buffer. Use
+    /// [`Problem::multiply`], which is not inlined.
     fn compute<const WIDE: bool>(&self, kind: ProductKind, bits: &mut Numbers<Self::Bits>);
 }
 
@@ -127,8 +129,9 @@ impl<T> Problem<T>
 where
     Self: Multiply,
 {
-    /// Computes the bits of the results, row by row, into an empty buffer. The functions are not inlined, because they are long and serve
-    /// the products of warps and of warpgroups. `WIDE` requires AVX2, FMA and F16C.
+    /// Computes the bits of the results, row by row, into an empty buffer. The functions are not
+    /// inlined, because they are long and serve the products of warps and of warpgroups. `WIDE`
+    /// requires AVX2, FMA and F16C.
     #[inline(always)]
     pub(crate) fn multiply<const WIDE: bool>(
         &self,
@@ -190,8 +193,8 @@ impl Multiply for Problem<f32> {
 }
 
 impl Problem<f32> {
-    /// Computes `mma` of 8-bit numbers as the driver compiles it: a product in f16 of the first two of every four elements of A, a product
-    /// of the others, and last the sum with the addend.
+    /// Computes `mma` of 8-bit numbers as the driver compiles it: a product in f16 of the first two
+    /// of every four elements of A, a product of the others, and last the sum with the addend.
     #[inline(always)]
     fn multiply_in_parts<const WIDE: bool>(&self, kind: ProductKind, bits: &mut Numbers<u32>) {
         let rounding = Rounding::new(ProductKind {
@@ -216,7 +219,8 @@ impl Problem<f32> {
         }));
     }
 
-    /// Computes `mma.m8n8k4` as the driver compiles it: sums in single precision, to which the addend is added last.
+    /// Computes `mma.m8n8k4` as the driver compiles it: sums in single precision, to which the
+    /// addend is added last.
     #[inline(always)]
     fn multiply_in_steps(&self, kind: ProductKind, bits: &mut Numbers<u32>) {
         let columns = self.b.columns;

@@ -1,10 +1,12 @@
 //! The summation of tensor cores.
 //!
-//! Products are exact. They and the addend are aligned to the largest exponent, where the exponent of a product is the sum of its factors'
-//! exponents. Bits too far below that exponent are truncated, and the sum is exact. A sum in f32 is truncated, one in f16 is rounded to
-//! nearest, and a zero is positive. These are the results of an H100, bit for bit. It keeps 25 bits below the largest exponent. Warpgroup
-//! products of 8-bit numbers keep 13, to which sums in f32 are truncated too. Products with tensor memory keep 25 bits for all formats, as
-//! published measurements of a B200 show. Other generations are simulated the same way.
+//! Products are exact. They and the addend are aligned to the largest exponent, where the exponent
+//! of a product is the sum of its factors' exponents. Bits too far below that exponent are
+//! truncated, and the sum is exact. A sum in f32 is truncated, one in f16 is rounded to nearest,
+//! and a zero is positive. These are the results of an H100, bit for bit. It keeps 25 bits below
+//! the largest exponent. Warpgroup products of 8-bit numbers keep 13, to which sums in f32 are
+//! truncated too. Products with tensor memory keep 25 bits for all formats, as published
+//! measurements of a B200 show. Other generations are simulated the same way.
 
 use super::multiply::{ComputeUnit, Part, Problem, ProductKind};
 use super::{Element, Numbers, fixed_point};
@@ -46,7 +48,8 @@ impl Rounding {
         }
     }
 
-    /// Returns `true` if any sum of this number of aligned products fits 32 bits. Products are below 4.
+    /// Returns `true` if any sum of this number of aligned products fits 32 bits. Products are
+    /// below 4.
     pub(crate) fn fits_words(self, products: usize) -> bool {
         products << (self.fraction + 2) <= 1 << 31
     }
@@ -56,8 +59,9 @@ impl Rounding {
         (1 << (23 - self.result_bits)) - 1
     }
 
-    /// Returns the bits of rounded sums, given in units that are powers of two. The results are zero or normal numbers of single precision.
-    /// The sums are at most [`MAX_EXACT_I32`]; others have arbitrary results.
+    /// Returns the bits of rounded sums, given in units that are powers of two. The results are
+    /// zero or normal numbers of single precision. The sums are at most [`MAX_EXACT_I32`]; others
+    /// have arbitrary results.
     #[inline(always)]
     pub(crate) fn round_aligned(
         self,
@@ -68,10 +72,12 @@ impl Rounding {
         for lane in 0..BLOCK_COLUMNS {
             let size = sums[lane].wrapping_abs().min(MAX_EXACT_I32);
             let nearest = size as f32;
-            // SAFETY: `MAX_EXACT_I32` is a number of single precision, so the nearest number is no larger.
+            // SAFETY: `MAX_EXACT_I32` is a number of single precision, so the nearest number is no
+            // larger.
             let integer = unsafe { nearest.to_int_unchecked::<i32>() };
             let truncated = nearest.to_bits() - u32::from(integer > size);
-            // A sum that is rounded to odd can be rounded again, to the f16 nearest to the exact sum.
+            // A sum that is rounded to odd can be rounded again, to the f16 nearest to the exact
+            // sum.
             let odd = truncated | u32::from(integer != size);
             let cut = if self.is_half {
                 odd
@@ -203,7 +209,8 @@ struct AlignedTerms<'t> {
 }
 
 impl AlignedTerms<'_> {
-    /// Adds to the sums of neighboring columns of a row. Plain loops are compiled with the vector features of the handler.
+    /// Adds to the sums of neighboring columns of a row. Plain loops are compiled with the vector
+    /// features of the handler.
     #[inline(always)]
     fn add<const N: usize>(&self, row: usize, column: usize, sums: &mut [f64; N]) {
         let Self {
@@ -271,8 +278,8 @@ impl AlignedTerms<'_> {
     }
 }
 
-/// Returns the exponent of a number, at least that of the least normal one. Infinities and NaN have an exponent above all others, and zeros
-/// one below.
+/// Returns the exponent of a number, at least that of the least normal one. Infinities and NaN have
+/// an exponent above all others, and zeros one below.
 #[inline(always)]
 fn exponent(value: f64, least: i32) -> i32 {
     let exponent = (value.to_bits() >> 52 & 0x7ff) as i32 - 1023;

@@ -10,11 +10,13 @@ const ROWS: usize = 16;
 pub(crate) struct Sparsity {
     /// The row of its register.
     pub(crate) metadata: u32,
-    /// The sparsity selector: the number of the group of lanes in each quad that holds the metadata.
+    /// The sparsity selector: the number of the group of lanes in each quad that holds the
+    /// metadata.
     pub(crate) selector: u32,
 }
 
-/// Returns the number of lanes of a quad that hold the metadata of a matrix with `inner` columns, including zeros.
+/// Returns the number of lanes of a quad that hold the metadata of a matrix with `inner` columns,
+/// including zeros.
 pub(crate) fn lanes(element: Element, inner: u32) -> u32 {
     groups(element, inner).div_ceil(4)
 }
@@ -49,8 +51,8 @@ impl Sparsity {
     }
 }
 
-/// Returns the lane and the bit of a group's metadata. The lane is relative to the first selected lane of the quad; `half` is 1 for the
-/// lower eight rows.
+/// Returns the lane and the bit of a group's metadata. The lane is relative to the first selected
+/// lane of the quad; `half` is 1 for the lower eight rows.
 fn position(element: Element, half: u32, group: u32) -> (u32, u32) {
     if element.bits() <= 8 {
         // A lane holds eight groups of one row.

@@ -8,7 +8,8 @@ pub(crate) const FACTOR_BLOCKS: usize = 64;
 
 pub(crate) const RESULT_BLOCKS: usize = 32;
 
-/// The operands and the result of a product. A worker keeps them, because it would take longer to clear them than to use them.
+/// The operands and the result of a product. A worker keeps them, because it would take longer to
+/// clear them than to use them.
 #[derive(Debug)]
 pub(crate) struct Matrices {
     pub(crate) a: Factor,
@@ -36,7 +37,8 @@ impl Factor {
         }
     }
 
-    /// Computes the exponents of the first blocks. Returns `false` if one of them is outside [`FACTOR_EXPONENTS`].
+    /// Computes the exponents of the first blocks. Returns `false` if one of them is outside
+    /// [`FACTOR_EXPONENTS`].
     #[inline(always)]
     pub(crate) fn set_exponents(&mut self, blocks: usize, least: i32) -> bool {
         let values = self.values[..blocks].as_flattened();

@@ -10,11 +10,13 @@ use crate::exec::values::lane::{HALF, LANES};
 pub(crate) struct AccessPattern {
     /// The address of each half's first lane.
     pub(crate) starts: [u64; 2],
-    /// The distance between the addresses of neighboring lanes in bytes: zero, or the size of the element or vector that a lane accesses.
+    /// The distance between the addresses of neighboring lanes in bytes: zero, or the size of the
+    /// element or vector that a lane accesses.
     pub(crate) stride: u64,
 }
 
-/// The offsets of the lanes from the start of a half, for strides of 0, 1, 2, 4, 8, 16 and 32 bytes.
+/// The offsets of the lanes from the start of a half, for strides of 0, 1, 2, 4, 8, 16 and 32
+/// bytes.
 static RAMPS: [[u64; LANES]; 7] = {
     let mut ramps = [[0; LANES]; 7];
     let mut ramp = 1;
@@ -67,7 +69,8 @@ impl AccessPattern {
         };
         let ramp = RAMPS.get(ramp)?;
         let starts = [addresses[0], addresses[HALF]];
-        // Two lanes are compared with themselves. Without `black_box`, the compiler would treat them specially, and not vectorize the loop.
+        // Two lanes are compared with themselves. Without `black_box`, the compiler would treat
+        // them specially, and not vectorize the loop.
         let (addresses, ramp) = black_box((addresses, ramp));
         let mut differs = 0;
         for lane in 0..LANES {
@@ -89,7 +92,8 @@ impl AccessPattern {
         }
     }
 
-    /// Returns the address ranges of accesses of `bytes` bytes. If the ranges of the halves are equal or adjacent, the second is empty.
+    /// Returns the address ranges of accesses of `bytes` bytes. If the ranges of the halves are
+    /// equal or adjacent, the second is empty.
     #[inline(always)]
     pub(crate) fn ranges(self, bytes: u64) -> [Range<u64>; 2] {
         let [low, high] = self.starts;

@@ -8,7 +8,8 @@ use crate::exec::values::lane::LANES;
 /// Created only by [`LaneAddresses::new`], and not kept beyond an instruction.
 pub(crate) struct LaneAddresses<T> {
     host: *mut T,
-    /// Offsets in bytes. Each leaves room for a value in the segment, and is a multiple of the value's size from an aligned address.
+    /// Offsets in bytes. Each leaves room for a value in the segment, and is a multiple of the
+    /// value's size from an aligned address.
     offsets: [u64; LANES],
 }
 
@@ -18,7 +19,8 @@ impl<T: Word> LaneAddresses<T> {
     pub(crate) fn new(segment: &Segment, addresses: &[u64; LANES]) -> Option<Self> {
         let last = segment.size.checked_sub(T::SIZE)?;
         let mut offsets = [0; LANES];
-        // One test for all lanes: an offset is past the last valid one if it or its distance from that one is negative.
+        // One test for all lanes: an offset is past the last valid one if it or its distance from
+        // that one is negative.
         let mut outside = last;
         let mut misaligned = 0;
         for lane in 0..LANES {
@@ -48,16 +50,18 @@ impl<T: Word> LaneAddresses<T> {
     /// Reads a lane's value.
     #[inline(always)]
     pub(crate) fn load(&self, lane: usize) -> T {
-        // SAFETY: `new` checked that the address is aligned and in bounds of a segment. The segment's provider keeps the bytes valid until
-        // the launch ends, with the host's address congruent to the device's, and every access of the launch is atomic.
+        // SAFETY: `new` checked that the address is aligned and in bounds of a segment. The
+        // segment's provider keeps the bytes valid until the launch ends, with the host's address
+        // congruent to the device's, and every access of the launch is atomic.
         unsafe { T::load(self.pointer(lane)) }
     }
 
     /// Writes a lane's value.
     #[inline(always)]
     pub(crate) fn store(&self, lane: usize, value: T) {
-        // SAFETY: `new` checked that the address is aligned and in bounds of a segment. The segment's provider keeps the bytes valid until
-        // the launch ends, with the host's address congruent to the device's, and every access of the launch is atomic.
+        // SAFETY: `new` checked that the address is aligned and in bounds of a segment. The
+        // segment's provider keeps the bytes valid until the launch ends, with the host's address
+        // congruent to the device's, and every access of the launch is atomic.
         unsafe { T::store(self.pointer(lane), value) }
     }
 

@@ -38,7 +38,8 @@ impl Default for StridedMemory {
 }
 
 impl StridedMemory {
-    /// Returns the memory of accesses of `bytes` bytes for each lane. Returns `None` if they exceed the segment at every offset.
+    /// Returns the memory of accesses of `bytes` bytes for each lane. Returns `None` if they exceed
+    /// the segment at every offset.
     pub(crate) fn new(segment: &Segment, pattern: AccessPattern, bytes: u64) -> Option<Self> {
         let AccessPattern { starts, stride } = pattern;
         let [low, high] = starts;
@@ -61,7 +62,8 @@ impl StridedMemory {
         })
     }
 
-    /// Returns the memory of an element at an offset from each lane's bytes, if the bytes of all lanes are in bounds there.
+    /// Returns the memory of an element at an offset from each lane's bytes, if the bytes of all
+    /// lanes are in bounds there.
     #[inline(always)]
     pub(crate) fn at(&self, offset: u64, element: u64, mode: AccessMode) -> Option<[HostBytes; 2]> {
         let is_inside = self.first.wrapping_add(offset) <= self.last && element <= self.length;
@@ -75,7 +77,8 @@ impl StridedMemory {
         }))
     }
 
-    /// Returns `true` if both half warps are in bounds at all offsets between the lowest and the highest.
+    /// Returns `true` if both half warps are in bounds at all offsets between the lowest and the
+    /// highest.
     #[inline(always)]
     pub(crate) fn covers(&self, offsets: [i32; 2]) -> bool {
         offsets

@@ -16,7 +16,8 @@ pub(crate) struct Arena {
     size: u64,
     /// `true` if the launches are watched.
     pub(crate) is_watched: bool,
-    /// The watched accesses: the first byte, the number of bytes, and the kind. An exchange is an access to no bytes at zero.
+    /// The watched accesses: the first byte, the number of bytes, and the kind. An exchange is an
+    /// access to no bytes at zero.
     pub(crate) recorded: Mutex<Vec<(u64, u64, AccessKind)>>,
     /// A byte that another launch accesses.
     pub(crate) contested: Option<u64>,

@@ -1,4 +1,5 @@
-//! The generic address space: device and host memory below 2^48, and a window above it for each other space.
+//! The generic address space: device and host memory below 2^48, and a window above it for each
+//! other space.
 
 use crate::exec::space::Space;
 
@@ -13,7 +14,8 @@ pub(crate) const FUNCTION_WINDOW: u64 = 1 << 51;
 
 /// The size of each window, in bytes.
 pub(crate) const WINDOW_SIZE: u64 = 1 << 32;
-/// The size of a block's part of the shared window, in bytes: its own part first, then that of each block of its cluster.
+/// The size of a block's part of the shared window, in bytes: its own part first, then that of each
+/// block of its cluster.
 pub(crate) const BLOCK_STRIDE: u64 = 1 << 24;
 
 /// Returns the space of a generic address and the offset in it.

@@ -28,20 +28,22 @@ pub(crate) trait Word: Copy + PartialEq + 'static {
     ///
     /// # Safety
     ///
-    /// `pointer` is aligned and valid for reads of 16 values, and concurrent accesses are atomic. `WIDE` requires AVX2.
+    /// `pointer` is aligned and valid for reads of 16 values, and concurrent accesses are atomic.
+    /// `WIDE` requires AVX2.
     unsafe fn load_half<const WIDE: bool>(pointer: *mut Self) -> [Self; HALF];
     /// Writes a value of each lane of half a warp, each atomically.
     ///
     /// # Safety
     ///
-    /// `pointer` is aligned and valid for writes of 16 values, and concurrent accesses are atomic. `WIDE` requires AVX2.
+    /// `pointer` is aligned and valid for writes of 16 values, and concurrent accesses are atomic.
+    /// `WIDE` requires AVX2.
     unsafe fn store_half<const WIDE: bool>(pointer: *mut Self, values: &[Self; HALF]);
     /// Copies a value for each lane of half a warp, each read and written atomically.
     ///
     /// # Safety
     ///
-    /// Both pointers are aligned, `from` is valid for reads and `to` for writes of 16 values, which do not overlap, and concurrent accesses
-    /// are atomic. `WIDE` requires AVX2.
+    /// Both pointers are aligned, `from` is valid for reads and `to` for writes of 16 values, which
+    /// do not overlap, and concurrent accesses are atomic. `WIDE` requires AVX2.
     unsafe fn copy_half<const WIDE: bool>(to: *mut Self, from: *const Self);
     /// Changes atomically and returns the value before.
     ///
@@ -68,13 +70,15 @@ macro_rules! words {
 
             #[inline(always)]
             unsafe fn load(pointer: *mut Self) -> Self {
-                // SAFETY: the caller guarantees that the pointer is aligned and valid, and that concurrent accesses are atomic.
+                // SAFETY: the caller guarantees that the pointer is aligned and valid, and that
+                // concurrent accesses are atomic.
                 unsafe { <$atomic>::from_ptr(pointer) }.load(Ordering::Relaxed)
             }
 
             #[inline(always)]
             unsafe fn store(pointer: *mut Self, value: Self) {
-                // SAFETY: the caller guarantees that the pointer is aligned and valid, and that concurrent accesses are atomic.
+                // SAFETY: the caller guarantees that the pointer is aligned and valid, and that
+                // concurrent accesses are atomic.
                 unsafe { <$atomic>::from_ptr(pointer) }.store(value, Ordering::Relaxed);
             }
 
@@ -84,7 +88,8 @@ macro_rules! words {
                 {
                     let mut values = [0; HALF];
                     let bytes = size_of::<[Self; HALF]>();
-                    // SAFETY: the caller guarantees the values in memory and the processor; the row is local.
+                    // SAFETY: the caller guarantees the values in memory and the processor; the row
+                    // is local.
                     unsafe { copy::<WIDE>((&raw mut values).cast(), pointer.cast(), bytes) };
                     values
                 }
@@ -98,7 +103,8 @@ macro_rules! words {
             #[inline(always)]
             unsafe fn store_half<const WIDE: bool>(pointer: *mut Self, values: &[Self; HALF]) {
                 #[cfg(all(target_arch = "x86_64", not(miri)))]
-                // SAFETY: the caller guarantees the values in memory and the processor; the row is local.
+                // SAFETY: the caller guarantees the values in memory and the processor; the row is
+                // local.
                 unsafe {
                     copy::<WIDE>(pointer.cast(), values.as_ptr().cast(), size_of::<[Self; HALF]>());
                 };
@@ -112,7 +118,8 @@ macro_rules! words {
             #[inline(always)]
             unsafe fn copy_half<const WIDE: bool>(to: *mut Self, from: *const Self) {
                 #[cfg(all(target_arch = "x86_64", not(miri)))]
-                // SAFETY: the caller guarantees 16 values on both sides, which do not overlap, and the processor.
+                // SAFETY: the caller guarantees 16 values on both sides, which do not overlap, and
+                // the processor.
                 unsafe {
                     copy::<WIDE>(to.cast(), from.cast(), size_of::<[Self; HALF]>());
                 };
@@ -127,7 +134,8 @@ macro_rules! words {
 
             #[inline(always)]
             unsafe fn update(pointer: *mut Self, change: impl Fn(Self) -> Self) -> Self {
-                // SAFETY: the caller guarantees that the pointer is aligned and valid, and that concurrent accesses are atomic.
+                // SAFETY: the caller guarantees that the pointer is aligned and valid, and that
+                // concurrent accesses are atomic.
                 let atomic = unsafe { <$atomic>::from_ptr(pointer) };
                 let mut old = atomic.load(Ordering::Relaxed);
                 loop {
@@ -150,13 +158,15 @@ words!(u8: AtomicU8, u16: AtomicU16, u32: AtomicU32, u64: AtomicU64);
 
 /// Copies `bytes` bytes, a multiple of 16. Other threads may access the memory on either side.
 ///
-/// The copy is written in assembly: in Rust a racing copy is undefined behavior, and as many atomic copies are slow. The processor moves
-/// aligned values of up to eight bytes without tearing, also with vector instructions, so the result is that of atomic copies. The vectors
-/// are as wide as those of the later reader, so the processor can forward stored values to it.
+/// The copy is written in assembly: in Rust a racing copy is undefined behavior, and as many atomic
+/// copies are slow. The processor moves aligned values of up to eight bytes without tearing, also
+/// with vector instructions, so the result is that of atomic copies. The vectors are as wide as
+/// those of the later reader, so the processor can forward stored values to it.
 ///
 /// # Safety
 ///
-/// `from` is valid for reads and `to` for writes of `bytes` bytes, which do not overlap. `WIDE` requires AVX2.
+/// `from` is valid for reads and `to` for writes of `bytes` bytes, which do not overlap. `WIDE`
+/// requires AVX2.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline(always)]
 unsafe fn copy<const WIDE: bool>(to: *mut u8, from: *const u8, bytes: usize) {
@@ -169,7 +179,8 @@ unsafe fn copy<const WIDE: bool>(to: *mut u8, from: *const u8, bytes: usize) {
         let to = to.wrapping_add(offset);
         let from = from.wrapping_add(offset);
         if step == 32 {
-            // SAFETY: the caller guarantees the bytes and the processor; otherwise only a register is written.
+            // SAFETY: the caller guarantees the bytes and the processor; otherwise only a register
+            // is written.
             unsafe {
                 std::arch::asm!(
                     "vmovdqu {all:y}, [{from}]",

@@ -1,7 +1,8 @@
 //! Products in tensor memory, and transfers from and to registers.
 
-/// A product. The addresses of D and of A, or the descriptor of A, are in rows `a` and `b` of the instruction, the descriptor of B in row
-/// `d`. The predicate `c`, which `e` may negate, adds the product to D.
+/// A product. The addresses of D and of A, or the descriptor of A, are in rows `a` and `b` of the
+/// instruction, the descriptor of B in row `d`. The predicate `c`, which `e` may negate, adds the
+/// product to D.
 #[derive(Clone, Debug)]
 pub(crate) struct TensorProduct {
     pub(crate) kind: TensorKind,

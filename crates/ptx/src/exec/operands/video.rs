@@ -35,7 +35,8 @@ pub(crate) enum Operation {
         shift: u32,
         plus_one: bool,
     },
-    /// `true` if the comparison holds for one of these orderings: less, equal and greater, as a mask.
+    /// `true` if the comparison holds for one of these orderings: less, equal and greater, as a
+    /// mask.
     Set(u8),
 }
 
@@ -59,7 +60,8 @@ pub(crate) enum Third {
     Add,
     Min,
     Max,
-    /// It fills the bits of the result outside the mask. A scalar result is shifted to the lowest bit of the mask.
+    /// It fills the bits of the result outside the mask. A scalar result is shifted to the lowest
+    /// bit of the mask.
     Merge {
         mask: u32,
     },

@@ -4,8 +4,8 @@ use crate::exec::matrix::multiply::ProductKind;
 use crate::exec::matrix::sparsity::Sparsity;
 use crate::exec::matrix::{Element, FragmentLayout};
 
-/// A product by a warpgroup. Its descriptors are in rows `a` and `b` of the instruction. Its scale is in predicate `c`, which `e` may
-/// negate.
+/// A product by a warpgroup. Its descriptors are in rows `a` and `b` of the instruction. Its scale
+/// is in predicate `c`, which `e` may negate.
 #[derive(Clone, Debug)]
 pub(crate) struct WarpgroupProduct {
     /// A warp's part of the result.

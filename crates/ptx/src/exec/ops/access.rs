@@ -97,7 +97,8 @@ fn run_load_again<T: Load, D: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op:
     }
 }
 
-/// Loads from any addresses. A separate function, so that the handler need not save registers for it.
+/// Loads from any addresses. A separate function, so that the handler need not save registers for
+/// it.
 #[inline(never)]
 fn load_anywhere<T: Load, D: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
     // SAFETY: `load` picks the handler by the features of the processor.
@@ -288,7 +289,8 @@ pub(crate) fn addresses(unit: &Unit<'_>, op: &Op) -> [u64; LANES] {
     result
 }
 
-/// Returns the segment of a lane's address, if the segment serves whole warps: device memory, or the block's own shared memory.
+/// Returns the segment of a lane's address, if the segment serves whole warps: device memory, or
+/// the block's own shared memory.
 #[inline(always)]
 pub(crate) fn segment(
     unit: &mut Unit<'_>,

@@ -93,7 +93,8 @@ pub(crate) fn run_wait_all(unit: &mut Unit<'_>, _op: &Op) -> Control {
     perform_all(unit, all)
 }
 
-/// `cp.async.mbarrier.arrive`: arrives once the thread's copies have completed. Without `.noinc`, the pending count is incremented first.
+/// `cp.async.mbarrier.arrive`: arrives once the thread's copies have completed. Without `.noinc`,
+/// the pending count is incremented first.
 pub(crate) fn run_arrive_after_copies(unit: &mut Unit<'_>, op: &Op) -> Control {
     let all = unit.warp.copies.all(unit.active);
     let control = perform_all(unit, all);

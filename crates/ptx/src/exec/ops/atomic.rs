@@ -116,7 +116,8 @@ fn write_pair(
     write_at(unit, op.space, lane, address.wrapping_add(8), high)
 }
 
-/// Adds f32 at generic addresses. Subnormals are flushed in device memory, but not in shared memory.
+/// Adds f32 at generic addresses. Subnormals are flushed in device memory, but not in shared
+/// memory.
 pub(crate) fn run_generic_sum(unit: &mut Unit<'_>, op: &Op) -> Control {
     let addresses = addresses(unit, op);
     for lane in Lanes(unit.active) {

@@ -51,7 +51,8 @@ fn update<const KIND: u8>(bits: u64, count: u32) -> u64 {
     barrier.bits()
 }
 
-/// Returns the reason why PTX does not define an operation on an object with these bits, if it does not.
+/// Returns the reason why PTX does not define an operation on an object with these bits, if it does
+/// not.
 fn misuse<const KIND: u8>(bits: u64, count: u32) -> Option<&'static str> {
     if matches!(KIND, INIT | INVALIDATE) {
         return None;

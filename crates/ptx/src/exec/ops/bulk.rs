@@ -78,8 +78,8 @@ impl Block {
     }
 }
 
-/// Copies all bytes but some at the start and at the end, whose destination becomes undefined. They may be outside of all memory. The list
-/// of rows above the flags has their numbers.
+/// Copies all bytes but some at the start and at the end, whose destination becomes undefined. They
+/// may be outside of all memory. The list of rows above the flags has their numbers.
 pub(crate) fn run_partial(unit: &mut Unit<'_>, op: &Op) -> Control {
     let function = &unit.launch.program.functions[unit.frame.function as usize];
     let rows = &function.row_lists[(op.imm >> LIST_SHIFT) as usize];

@@ -1,8 +1,10 @@
 //! Propagation of undefined values through registers.
 //!
-//! A load of uninitialized memory is no error: compilers load speculatively and discard values. Undefined bytes are tracked through
-//! registers and through shared and local memory. They are reported where they affect an address, a guard or an operand of an atomic, and
-//! in stores to device memory. A frame without undefined bytes, the usual case, costs one comparison per instruction.
+//! A load of uninitialized memory is no error: compilers load speculatively and discard values.
+//! Undefined bytes are tracked through registers and through shared and local memory. They are
+//! reported where they affect an address, a guard or an operand of an atomic, and in stores to
+//! device memory. A frame without undefined bytes, the usual case, costs one comparison per
+//! instruction.
 
 use crate::exec::check::report::{Access, ReportKind, Resume, Trap};
 use crate::exec::check::undefined::{
@@ -68,7 +70,8 @@ pub(crate) fn check_guard(unit: &mut Unit<'_>, op: &Op, lanes: u32) -> Option<Co
     check(unit, op, RegisterRow::Predicate(op.guard), 1)
 }
 
-/// Propagates undefined bytes through an instruction before it runs, and reports those that are an error.
+/// Propagates undefined bytes through an instruction before it runs, and reports those that are an
+/// error.
 #[cold]
 #[inline(never)]
 pub(crate) fn follow(unit: &mut Unit<'_>, op: &Op, flow: &Flow) -> Option<Control> {
@@ -157,7 +160,8 @@ fn load_origin(unit: &Unit<'_>, op: &Op, flow: &Flow) -> Origin {
     }
 }
 
-/// Marks the undefined bytes of a store as uninitialized in shared and local memory, and reports them in device memory.
+/// Marks the undefined bytes of a store as uninitialized in shared and local memory, and reports
+/// them in device memory.
 fn store(unit: &mut Unit<'_>, op: &Op, flow: &Flow) -> Option<Control> {
     let addresses = uninitialized::store_addresses(unit, op);
     let mut offset = 0;

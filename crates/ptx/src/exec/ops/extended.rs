@@ -1,7 +1,7 @@
 //! Arithmetic with carry.
 //!
-//! As on hardware, a difference is the sum with the complement, and its carry is set unless it borrows. So a sum can read the carry of a
-//! difference, and the reverse.
+//! As on hardware, a difference is the sum with the complement, and its carry is set unless it
+//! borrows. So a sum can read the carry of a difference, and the reverse.
 
 use crate::exec::frame::InFile;
 use crate::exec::machine::op::{Control, Op};

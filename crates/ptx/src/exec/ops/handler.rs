@@ -1,9 +1,11 @@
 //! Generic handlers: one per arity, for any operation on typed lanes.
 //!
-//! An operation is a closure without captures. Its type alone identifies it, so each pair of an arity and an operation becomes a function
-//! with a vectorized loop over the lanes. On x86-64 each function exists twice: for AVX2 with FMA and F16C, and for the baseline. There a
-//! fused multiply-add and a conversion of a 16-bit float are calls. Almost every processor has AVX2, so the functions for the baseline are
-//! made to compile quickly: most share a loop that calls the operation for each lane.
+//! An operation is a closure without captures. Its type alone identifies it, so each pair of an
+//! arity and an operation becomes a function with a vectorized loop over the lanes. On x86-64 each
+//! function exists twice: for AVX2 with FMA and F16C, and for the baseline. There a fused
+//! multiply-add and a conversion of a 16-bit float are calls. Almost every processor has AVX2, so
+//! the functions for the baseline are made to compile quickly: most share a loop that calls the
+//! operation for each lane.
 
 mod arity;
 pub(crate) mod moves;
@@ -65,7 +67,8 @@ pub(crate) fn with_baseline_handlers<R>(action: impl FnOnce() -> R) -> R {
 
 /// Defines a function that returns the handler of an operation for the host's processor.
 ///
-/// The handler calls the body with its unit, its instruction and the operation. A constant after the types, if the body has one, is `true` in the version for AVX2, FMA and F16C.
+/// The handler calls the body with its unit, its instruction and the operation. A constant after
+/// the types, if the body has one, is `true` in the version for AVX2, FMA and F16C.
 macro_rules! versions {
     (
         $(#[$doc:meta])* $pick:ident($($operation:ident: $ty:ty)?) = $body:ident
@@ -81,7 +84,8 @@ macro_rules! versions {
                 $($($bounds)+)?
             {
                 $(const $wide: bool = false;)?
-                // SAFETY: only the enclosing function names this one, and it received a value of the type.
+                // SAFETY: only the enclosing function names this one, and it received a value of
+                // the type.
                 $(let $operation = unsafe { $crate::exec::ops::handler::recreate::<$ty>() };)?
                 $body::<$($generic,)* $($wide)?>(unit, op $(, $operation)?)
             }
@@ -93,7 +97,8 @@ macro_rules! versions {
                 $($($bounds)+)?
             {
                 $(const $wide: bool = true;)?
-                // SAFETY: only the enclosing function names this one, and it received a value of the type.
+                // SAFETY: only the enclosing function names this one, and it received a value of
+                // the type.
                 $(let $operation = unsafe { $crate::exec::ops::handler::recreate::<$ty>() };)?
                 $body::<$($generic,)* $($wide)?>(unit, op $(, $operation)?)
             }
@@ -159,12 +164,13 @@ impl Combine {
 #[inline(always)]
 pub(crate) unsafe fn recreate<F: Copy + Send + 'static>() -> F {
     const { assert!(size_of::<F>() == 0, "an operation must not capture") };
-    // SAFETY: `F` has no bytes, so any aligned pointer can be read. The caller guarantees a value, which is `Copy`, borrows nothing and may
-    // be used on any thread.
+    // SAFETY: `F` has no bytes, so any aligned pointer can be read. The caller guarantees a value,
+    // which is `Copy`, borrows nothing and may be used on any thread.
     unsafe { NonNull::<F>::dangling().read() }
 }
 
-/// Returns `true` if a version contains its operation. Otherwise it passes the operation as a function to a loop that all share.
+/// Returns `true` if a version contains its operation. Otherwise it passes the operation as a
+/// function to a loop that all share.
 const fn is_inlined(wide: bool) -> bool {
     wide || cfg!(not(target_arch = "x86_64"))
 }

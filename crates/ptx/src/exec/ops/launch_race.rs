@@ -1,9 +1,11 @@
 //! Races of a launch's threads for device memory, and the comparison of stored values.
 //!
-//! Two threads race if both access a byte, at least one of them stores, and the accesses are unordered. Barriers order the threads of their
-//! block, and synchronizations of a warp those of the warp. Threads that store the same value with one instruction do not race. Fences, volatile and ordered accesses, and the synchronization of clusters may order all accesses of the
-//! launch, so accesses before and after them are not compared. Atomics and the accesses of matrix instructions, asynchronous copies,
-//! textures and surfaces are not recorded.
+//! Two threads race if both access a byte, at least one of them stores, and the accesses are
+//! unordered. Barriers order the threads of their block, and synchronizations of a warp those of
+//! the warp. Threads that store the same value with one instruction do not race. Fences, volatile
+//! and ordered accesses, and the synchronization of clusters may order all accesses of the launch,
+//! so accesses before and after them are not compared. Atomics and the accesses of matrix
+//! instructions, asynchronous copies, textures and surfaces are not recorded.
 
 use crate::exec::check::launch_shadow::{Accessor, LINE, ThreadAccess};
 use crate::exec::check::report::{Access, ReportKind, Resume, Trap};
@@ -53,7 +55,8 @@ pub(crate) fn run_load(unit: &mut Unit<'_>, op: &Op) -> Control {
     }
 }
 
-/// Records the next store, of elements in rows `d`, `b`, `c` and `e`, and compares the values of threads that race for shared memory.
+/// Records the next store, of elements in rows `d`, `b`, `c` and `e`, and compares the values of
+/// threads that race for shared memory.
 pub(crate) fn run_store<T: Word, S: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
     match unit.warp.suspects.take() {
         Some(suspects) => return compare(unit, op, suspects, &stored::<T, S>(unit, op)),
@@ -93,8 +96,9 @@ fn bytes(op: &Op) -> u64 {
     u64::from(op.align_mask) + 1
 }
 
-/// Records the accesses of a whole warp if each half accesses a line of device memory. Returns `false` if they must be recorded one by one.
-/// Accesses that are recorded already may be recorded again.
+/// Records the accesses of a whole warp if each half accesses a line of device memory. Returns
+/// `false` if they must be recorded one by one. Accesses that are recorded already may be recorded
+/// again.
 fn record_lines(unit: &mut Unit<'_>, op: &Op, stored: Option<&[u32; LANES]>) -> bool {
     let launch = unit.launch;
     let Some(accesses) = &launch.accesses else {

@@ -1,7 +1,8 @@
 //! The mbarrier object in shared memory: pending arrivals and bytes of a phase.
 //!
-//! PTX leaves the layout of its 64 bits opaque. Here bits 0-19 hold the expected arrivals of each phase, bits 20-39 the pending arrivals of
-//! the current phase, bits 40-62 the pending bytes, signed, and bit 63 the parity of the phase.
+//! PTX leaves the layout of its 64 bits opaque. Here bits 0-19 hold the expected arrivals of each
+//! phase, bits 20-39 the pending arrivals of the current phase, bits 40-62 the pending bytes,
+//! signed, and bit 63 the parity of the phase.
 
 const COUNT_BITS: u32 = 20;
 const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;

@@ -1,7 +1,7 @@
 //! Accesses to multicast memory (`multimem`).
 //!
-//! The driver of the simulator creates no multicast objects, so every access faults. For an address of other memory, the PTX ISA defines no
-//! result.
+//! The driver of the simulator creates no multicast objects, so every access faults. For an address
+//! of other memory, the PTX ISA defines no result.
 
 use crate::exec::check::report::ReportKind;
 use crate::exec::machine::op::{Control, Op};
@@ -12,7 +12,8 @@ use crate::exec::ops::access::{addresses, check_alignment, check_reach, trap};
 /// The alignment of bulk copies in bytes.
 pub(crate) const BULK_ALIGNMENT: u64 = 16;
 
-/// Faults in the lowest lane: the address is misaligned, outside of all memory, or not one of a multicast object.
+/// Faults in the lowest lane: the address is misaligned, outside of all memory, or not one of a
+/// multicast object.
 pub(crate) fn run_multicast<const WRITES: bool>(unit: &mut Unit<'_>, op: &Op) -> Control {
     let mode = if WRITES {
         AccessMode::Write

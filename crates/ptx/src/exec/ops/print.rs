@@ -198,7 +198,8 @@ impl Specification {
         self.pad(sign.as_bytes(), text.into_bytes(), value.is_finite(), out);
     }
 
-    /// Pads the text to the width: on the right, on the left, or with zeros between prefix and text.
+    /// Pads the text to the width: on the right, on the left, or with zeros between prefix and
+    /// text.
     fn pad(&self, prefix: &[u8], text: Vec<u8>, allows_zeros: bool, out: &mut Vec<u8>) {
         let fill = self.width.saturating_sub(prefix.len() + text.len());
         let zeros = self.zeros && allows_zeros && !self.left;

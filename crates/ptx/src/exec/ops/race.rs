@@ -1,13 +1,16 @@
 //! Races of a block's threads for its shared memory.
 //!
-//! Two warps race if both access a byte, at least one writes it, and no barrier of the block is between the accesses. Two threads of one
-//! warp race if they do so without a synchronization of the warp between them: a barrier of the warp, a shuffle, a vote. Lockstep execution
-//! orders nothing. Threads that write to one byte with one instruction race if they write different values, because PTX does not define
-//! which value remains. Detection does not depend on the order in which the warps ran.
+//! Two warps race if both access a byte, at least one writes it, and no barrier of the block is
+//! between the accesses. Two threads of one warp race if they do so without a synchronization of
+//! the warp between them: a barrier of the warp, a shuffle, a vote. Lockstep execution orders
+//! nothing. Threads that write to one byte with one instruction race if they write different
+//! values, because PTX does not define which value remains. Detection does not depend on the order
+//! in which the warps ran.
 //!
-//! Fences, atomics, mbarrier objects, asynchronous copies, and volatile or ordered accesses may order other accesses, so each of them
-//! counts as a barrier. Correct programs are therefore never reported, and a race next to such an instruction may be missed. Accesses of
-//! matrix instructions are not checked.
+//! Fences, atomics, mbarrier objects, asynchronous copies, and volatile or ordered accesses may
+//! order other accesses, so each of them counts as a barrier. Correct programs are therefore never
+//! reported, and a race next to such an instruction may be missed. Accesses of matrix instructions
+//! are not checked.
 
 use crate::exec::check::shadow::{Accessor, CheckedRead, RacingThread, Reader, Suspects};
 use crate::exec::machine::op::{Control, Handler, Op};
@@ -129,8 +132,9 @@ fn record_pattern(
     None
 }
 
-/// Records the reads of a superinstruction by a whole warp, `count` in all. They are in the block's own shared memory. Returns `false` if
-/// one of them may race, or if they overlap. Then the reads must be recorded again one by one, which has no further effect on those before.
+/// Records the reads of a superinstruction by a whole warp, `count` in all. They are in the block's
+/// own shared memory. Returns `false` if one of them may race, or if they overlap. Then the reads
+/// must be recorded again one by one, which has no further effect on those before.
 #[inline(always)]
 pub(crate) fn record_reads(unit: &mut Unit<'_>, count: u32, reads: &[RegisterReads<'_>]) -> bool {
     let first = (unit.warp.index * 32) as u16;
@@ -227,7 +231,8 @@ fn record_lanes(unit: &mut Unit<'_>, op: &Op, bytes: u64, write: bool) -> Option
         if offset >= BLOCK_STRIDE {
             continue;
         }
-        // The lanes of a warp often access one address, or the same addresses in both halves. One check of each address suffices.
+        // The lanes of a warp often access one address, or the same addresses in both halves. One
+        // check of each address suffices.
         let has_same_address = |other: usize| {
             other < LANES && active >> other & 1 == 1 && addresses[other] == addresses[lane]
         };
@@ -270,7 +275,8 @@ fn record_lanes(unit: &mut Unit<'_>, op: &Op, bytes: u64, write: bool) -> Option
     write_race
 }
 
-/// Returns the offset in the block's own shared memory, or a number beyond its size for other addresses.
+/// Returns the offset in the block's own shared memory, or a number beyond its size for other
+/// addresses.
 #[inline(always)]
 fn offset(space: Space, address: u64) -> u64 {
     if space == Space::Generic {

@@ -39,7 +39,8 @@ pub(crate) fn run_constants(unit: &mut Unit<'_>, op: &Op) -> Control {
     Control::Next
 }
 
-/// Returns `true` if an address is in a constant of the module. Constants are in device memory, so only their addresses identify them.
+/// Returns `true` if an address is in a constant of the module. Constants are in device memory, so
+/// only their addresses identify them.
 fn is_constant(unit: &Unit<'_>, address: u64) -> bool {
     unit.launch
         .program

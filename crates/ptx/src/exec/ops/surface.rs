@@ -29,7 +29,8 @@ fn run_load(unit: &mut Unit<'_>, op: &Op) -> Control {
     }
 }
 
-/// Reads a surface for all lanes. Returns `None`, with nothing read, if it is not the same for all, or if a lane's access traps.
+/// Reads a surface for all lanes. Returns `None`, with nothing read, if it is not the same for all,
+/// or if a lane's access traps.
 #[inline(always)]
 fn load_warp(unit: &mut Unit<'_>, op: &Op) -> Option<()> {
     let program = unit.launch.program;
@@ -60,7 +61,8 @@ fn load_warp(unit: &mut Unit<'_>, op: &Op) -> Option<()> {
     let segment = unit
         .cache
         .segment(unit.launch.memory, surface.image.base, AccessMode::Read)?;
-    // If the last byte and the first part are in the segment, all parts are. They are checked before anything is read.
+    // If the last byte and the first part are in the segment, all parts are. They are checked
+    // before anything is read.
     LaneAddresses::<u8>::new(&segment, &addresses.map(|address| address + bytes - 1))?;
     for (part, &row) in access.registers.iter().enumerate() {
         if part > 0 {
@@ -134,8 +136,8 @@ pub(crate) fn run_store(unit: &mut Unit<'_>, op: &Op) -> Control {
     })
 }
 
-/// Converts the registers to the element's format, and writes them. Channels without a register are undefined in PTX; here they keep their
-/// values.
+/// Converts the registers to the element's format, and writes them. Channels without a register are
+/// undefined in PTX; here they keep their values.
 pub(crate) fn run_store_formatted(unit: &mut Unit<'_>, op: &Op) -> Control {
     each_lane(unit, op, |unit, access, lane, location| {
         let Some(Location { address, element }) = location else {
@@ -197,7 +199,8 @@ fn value(unit: &Unit<'_>, access: &SurfaceAccess, lane: usize, row: u32) -> u64 
     }
 }
 
-/// Performs a surface access for each active lane. Lanes with coordinates beyond the edges are skipped.
+/// Performs a surface access for each active lane. Lanes with coordinates beyond the edges are
+/// skipped.
 #[inline]
 fn each_lane(
     unit: &mut Unit<'_>,

@@ -1,7 +1,8 @@
 //! Tensor copies, as tensor maps describe them.
 //!
-//! Copies work on granules of 16 bytes. A row of a box is a whole number of granules in shared memory, and begins at a multiple of 16 bytes
-//! in the tensor. In each granule, the first bytes are therefore inside the tensor, and the rest is beyond its edge.
+//! Copies work on granules of 16 bytes. A row of a box is a whole number of granules in shared
+//! memory, and begins at a multiple of 16 bytes in the tensor. In each granule, the first bytes are
+//! therefore inside the tensor, and the rest is beyond its edge.
 
 mod copy;
 mod element;

@@ -73,7 +73,8 @@ impl Field {
         Self::whole(5 + dimension as usize)
     }
 
-    /// Returns the field of the stride in bytes along a dimension, from 1 to 4. The first dimension has none.
+    /// Returns the field of the stride in bytes along a dimension, from 1 to 4. The first dimension
+    /// has none.
     #[must_use]
     pub const fn stride(dimension: u32) -> Self {
         Self::whole(10 + dimension as usize)
@@ -144,7 +145,8 @@ impl Corners {
     /// The position of the corners, after the pixels and channels.
     const SHIFT: u32 = 24;
 
-    /// Returns the layout for tensors with `rank` dimensions, from 3 to 5, of which two are not spatial.
+    /// Returns the layout for tensors with `rank` dimensions, from 3 to 5, of which two are not
+    /// spatial.
     #[must_use]
     pub const fn new(rank: usize) -> Self {
         let bits = match rank {

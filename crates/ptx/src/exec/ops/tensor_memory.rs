@@ -1,7 +1,10 @@
-//! Tensor memory (`tcgen05`): 128 lanes of 512 columns of 32 bits, of which a block allocates columns.
+//! Tensor memory (`tcgen05`): 128 lanes of 512 columns of 32 bits, of which a block allocates
+//! columns.
 //!
-//! Each block has all columns. On hardware, the resident blocks of a multiprocessor share them, and an allocation waits for other blocks.
-//! Asynchronous accesses are performed immediately; [`machine::tensor_memory::order`](crate::exec::machine::tensor_memory::order) records those whose completion the program has not awaited.
+//! Each block has all columns. On hardware, the resident blocks of a multiprocessor share them, and
+//! an allocation waits for other blocks. Asynchronous accesses are performed immediately;
+//! [`machine::tensor_memory::order`](crate::exec::machine::tensor_memory::order) records those
+//! whose completion the program has not awaited.
 
 pub(crate) mod allocation;
 pub(crate) mod copy;
@@ -31,7 +34,8 @@ impl Region {
     }
 }
 
-/// Returns the tensor memory of a block, or the fault of a thread that accesses columns that are not allocated.
+/// Returns the tensor memory of a block, or the fault of a thread that accesses columns that are
+/// not allocated.
 fn allocated<'b>(
     block: &'b mut BlockState,
     thread: usize,
@@ -63,7 +67,8 @@ fn race(
     region.trap(kind, thread, mode)
 }
 
-/// Returns the fault of a thread that uses an instruction in a way that the device does not support.
+/// Returns the fault of a thread that uses an instruction in a way that the device does not
+/// support.
 #[cold]
 fn illegal(thread: usize, reason: &'static str) -> Trap {
     Trap::new(ReportKind::IllegalInstruction(reason), thread)

@@ -28,7 +28,8 @@ fn run_texture(unit: &mut Unit<'_>, op: &Op) -> Control {
     }
 }
 
-/// Reads a texture for all lanes. Returns `None`, with nothing read, if it is not the same for all or does not support this.
+/// Reads a texture for all lanes. Returns `None`, with nothing read, if it is not the same for all
+/// or does not support this.
 #[inline(always)]
 fn read_warp(unit: &mut Unit<'_>, access: &TextureAccess, op: &Op) -> Option<()> {
     let TextureAccess {

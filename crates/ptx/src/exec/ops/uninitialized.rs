@@ -1,8 +1,9 @@
 //! Checks for reads of uninitialized memory.
 //!
-//! The state of each byte of device, shared and local memory is recorded if only kernels and the driver's copies access it. Loads, atomics
-//! that read, matrix instructions and asynchronous copies are checked before they read. Stores are recorded before they write, so no thread
-//! observes a store before its record. Memory that others may write counts as written.
+//! The state of each byte of device, shared and local memory is recorded if only kernels and the
+//! driver's copies access it. Loads, atomics that read, matrix instructions and asynchronous copies
+//! are checked before they read. Stores are recorded before they write, so no thread observes a
+//! store before its record. Memory that others may write counts as written.
 
 use std::ops::Range;
 
@@ -43,8 +44,8 @@ pub(crate) fn run_check(unit: &mut Unit<'_>, op: &Op) -> Control {
     check_lanes(unit, op, bytes)
 }
 
-/// Finds the uninitialized bytes of the next load, and passes them to it. For a load in several parts, `b` is the start of the part, and
-/// `c` is 1 in the first.
+/// Finds the uninitialized bytes of the next load, and passes them to it. For a load in several
+/// parts, `b` is the start of the part, and `c` is 1 in the first.
 pub(crate) fn run_find(unit: &mut Unit<'_>, op: &Op) -> Control {
     let bytes = u64::from(op.align_mask) + 1;
     if op.c == 1 {
@@ -179,7 +180,8 @@ fn record_lanes(unit: &mut Unit<'_>, op: &Op, bytes: u64) {
     }
 }
 
-/// Returns `true` if an access is to the block's own shared memory, and all of that memory is written.
+/// Returns `true` if an access is to the block's own shared memory, and all of that memory is
+/// written.
 #[inline(always)]
 fn is_whole(unit: &Unit<'_>, space: Space) -> bool {
     space == Space::Shared
@@ -266,7 +268,8 @@ fn active_addresses(unit: &Unit<'_>, op: &Op) -> [u64; LANES] {
     filled.0
 }
 
-/// Returns `true` if everything between the lowest and the highest address is in one allocation and written, the usual case.
+/// Returns `true` if everything between the lowest and the highest address is in one allocation and
+/// written, the usual case.
 fn is_covered(unit: &mut Unit<'_>, space: Space, addresses: &[u64; LANES], bytes: u64) -> bool {
     let mut low = u64::MAX;
     let mut high = 0;
@@ -283,7 +286,8 @@ fn is_local(space: Space, address: u64) -> bool {
     resolve_space(space, address).0 == Space::Local
 }
 
-/// Returns `true` if all of these bytes are or may be written, or `None` if they are not in one allocation.
+/// Returns `true` if all of these bytes are or may be written, or `None` if they are not in one
+/// allocation.
 fn is_written(
     unit: &mut Unit<'_>,
     space: Space,
@@ -320,7 +324,8 @@ fn add(unit: &mut Unit<'_>, space: Space, lane: usize, address: u64, bytes: u64)
     }
 }
 
-/// Returns the memory of an address that is not local: the offset in it, its size, and the record of its written bytes.
+/// Returns the memory of an address that is not local: the offset in it, its size, and the record
+/// of its written bytes.
 fn memory_at<'u>(unit: &'u mut Unit<'_>, space: Space, address: u64) -> Option<MemoryAt<'u>> {
     match space {
         Space::Global => {

@@ -178,7 +178,8 @@ pub(crate) fn run_reduce<const OPERATION: u8>(unit: &mut Unit<'_>, op: &Op) -> C
     })
 }
 
-/// Returns the largest or smallest number. The result is NaN if all are NaN or, with `.NaN`, if one is.
+/// Returns the largest or smallest number. The result is NaN if all are NaN or, with `.NaN`, if one
+/// is.
 pub(crate) fn run_reduce_float<const MAX: bool, const NAN: bool>(
     unit: &mut Unit<'_>,
     op: &Op,

@@ -1,9 +1,10 @@
 //! `wgmma`: products of matrices by warpgroups.
 //!
-//! Each of a warpgroup's four warps holds sixteen of its 64 rows. A and B are in shared memory or in the warp's own registers, so each warp
-//! computes its rows independently and immediately. Hardware does so later: a program may read the results and change the shared memory
-//! only after `wgmma.wait_group`. There the warps of a warpgroup wait for each other, so a later warp finds the same shared memory as the
-//! others.
+//! Each of a warpgroup's four warps holds sixteen of its 64 rows. A and B are in shared memory or
+//! in the warp's own registers, so each warp computes its rows independently and immediately.
+//! Hardware does so later: a program may read the results and change the shared memory only after
+//! `wgmma.wait_group`. There the warps of a warpgroup wait for each other, so a later warp finds
+//! the same shared memory as the others.
 
 use super::handler::versions;
 use super::matrix::registers::{Results, read};

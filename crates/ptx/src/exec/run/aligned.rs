@@ -1,14 +1,17 @@
-//! Aligned barriers: `bar`, and `barrier` with `.aligned`, which all threads of a warp must execute together.
+//! Aligned barriers: `bar`, and `barrier` with `.aligned`, which all threads of a warp must execute
+//! together.
 //!
 //! Threads of one warp diverge at an aligned barrier if some of them arrive there, and others
 //!
 //! - wait at another aligned barrier, or at the same one in another call,
-//! - have passed it by, that is, they will execute instructions after the barrier without having executed the barrier, or
+//! - have passed it by, that is, they will execute instructions after the barrier without having
+//!   executed the barrier, or
 //! - wait for the arriving threads at another instruction.
 //!
-//! The PTX ISA excludes threads that have exited: a barrier waits for "all non-exited threads from its warp", and `exit` releases it. A
-//! kernel in which some threads return early is therefore valid, also if the scheduler here runs the arriving threads first. For the same
-//! reason, threads that may still reach the barrier are not judged, which includes all threads in a loop around it.
+//! The PTX ISA excludes threads that have exited: a barrier waits for "all non-exited threads from
+//! its warp", and `exit` releases it. A kernel in which some threads return early is therefore
+//! valid, also if the scheduler here runs the arriving threads first. For the same reason, threads
+//! that may still reach the barrier are not judged, which includes all threads in a loop around it.
 
 use std::collections::HashMap;
 
@@ -33,7 +36,8 @@ pub(crate) struct Site {
     continues: bool,
 }
 
-/// The instructions of a function from which threads bypass a site: every path leads to instructions after the site, none to the site.
+/// The instructions of a function from which threads bypass a site: every path leads to
+/// instructions after the site, none to the site.
 #[derive(Debug)]
 pub(crate) struct Bypass(Vec<bool>);
 
@@ -44,7 +48,8 @@ struct Position {
     pc: u32,
 }
 
-/// Checks that all live threads of a warp execute the next instruction, an aligned barrier whose number is in row `a`.
+/// Checks that all live threads of a warp execute the next instruction, an aligned barrier whose
+/// number is in row `a`.
 pub(crate) fn run_check_aligned(unit: &mut Unit<'_>, op: &Op) -> Control {
     if op.a != NO_REGISTER {
         let leader = unit.leader();
@@ -67,7 +72,8 @@ pub(crate) fn run_check_aligned(unit: &mut Unit<'_>, op: &Op) -> Control {
 }
 
 impl Divergence {
-    /// Returns the fault of the waiting threads, after which they continue. The missing threads are at a PTX line.
+    /// Returns the fault of the waiting threads, after which they continue. The missing threads are
+    /// at a PTX line.
     fn into_trap(self, kind: fn(Self) -> ReportKind, missing_line: u32) -> Trap {
         Trap {
             resume: Resume::After,
@@ -78,7 +84,8 @@ impl Divergence {
 }
 
 impl Warp {
-    /// Makes a fragment at an aligned barrier wait for the other live threads of the warp, or lets all of them continue.
+    /// Makes a fragment at an aligned barrier wait for the other live threads of the warp, or lets
+    /// all of them continue.
     pub(crate) fn align(&mut self, index: usize, worker: &mut Worker<'_>) -> Result<(), Trap> {
         let fragment = self.fragments[index];
         let path = self.call_path(&fragment);
@@ -119,7 +126,8 @@ impl Warp {
         Ok(())
     }
 
-    /// Lets fragments that wait at aligned barriers arrive there without the others, if the launch continues after a report.
+    /// Lets fragments that wait at aligned barriers arrive there without the others, if the launch
+    /// continues after a report.
     fn release_from_aligned_barriers(&mut self, worker: &Worker<'_>) {
         for index in 0..self.fragments.len() {
             let fragment = self.fragments[index];
@@ -131,7 +139,8 @@ impl Warp {
         }
     }
 
-    /// Returns the fault of threads that wait for threads of their own warp forever. No thread of the block can continue.
+    /// Returns the fault of threads that wait for threads of their own warp forever. No thread of
+    /// the block can continue.
     pub(crate) fn stuck(&self, worker: &Worker<'_>) -> Option<Failure> {
         for waiting in &self.fragments {
             let (group, members) = self.collective(waiting, worker);
@@ -164,8 +173,9 @@ impl Warp {
         None
     }
 
-    /// Returns the lanes of a fragment that wait at a collective instruction with the mask of the first one, and the lanes that they wait
-    /// for. Both are empty for a fragment that waits for something else.
+    /// Returns the lanes of a fragment that wait at a collective instruction with the mask of the
+    /// first one, and the lanes that they wait for. Both are empty for a fragment that waits for
+    /// something else.
     fn collective(&self, fragment: &Fragment, worker: &Worker<'_>) -> (u32, u32) {
         match fragment.state {
             State::Gathering { members } => (self.gathered(members), members),
@@ -195,7 +205,8 @@ impl Warp {
     /// Returns the PTX line of a fragment for which another waits.
     fn missing_line(&self, waiting: &Fragment, missing: &Fragment, worker: &Worker<'_>) -> u32 {
         let code = worker.code(self.frames[missing.frame as usize].function);
-        // The guard of the barrier is false in lanes that are at the barrier itself, after the check.
+        // The guard of the barrier is false in lanes that are at the barrier itself, after the
+        // check.
         let is_guarded = missing.frame == waiting.frame && missing.pc == waiting.pc + 1;
         let pc = missing.pc + u32::from(is_guarded);
         code[pc as usize].line
@@ -286,7 +297,8 @@ impl Bypass {
         let before = reachable(code.len(), vec![site.pc], |pc| {
             predecessors[pc as usize].clone()
         });
-        // Only the arriving threads execute the barrier, so it is not among the instructions after it.
+        // Only the arriving threads execute the barrier, so it is not among the instructions after
+        // it.
         let barrier = site.pc + u32::from(code[site.pc as usize].role == Role::CheckAligned);
         let after = reachable(code.len(), successors(function, barrier), |pc| {
             successors(function, pc)
@@ -309,7 +321,8 @@ impl Bypass {
         let rejoining = reachable(code.len(), marked(&is_shared), |pc| {
             predecessors[pc as usize].clone()
         });
-        // The instructions from which threads can end without executing any that the others execute too.
+        // The instructions from which threads can end without executing any that the others execute
+        // too.
         let ending = reachable(code.len(), marked(&is_end), |pc| {
             let mut before = predecessors[pc as usize].clone();
             before.retain(|&pc| !is_shared[pc as usize]);
@@ -346,7 +359,8 @@ fn successors(function: &Function, pc: u32) -> Vec<u32> {
     next
 }
 
-/// Returns the instructions that can be reached from pending ones by `next`, among `count` instructions.
+/// Returns the instructions that can be reached from pending ones by `next`, among `count`
+/// instructions.
 fn reachable(count: usize, mut pending: Vec<u32>, next: impl Fn(u32) -> Vec<u32>) -> Vec<bool> {
     let mut is_reached = vec![false; count];
     while let Some(pc) = pending.pop() {

@@ -17,15 +17,17 @@ use crate::exec::memory::window::resolve;
 use crate::exec::space::Space;
 use crate::exec::values::lane::LANES;
 
-/// The number of rounds over its warps after which a block yields to another. Only rounds in which a warp uses up its turn count.
+/// The number of rounds over its warps after which a block yields to another. Only rounds in which
+/// a warp uses up its turn count.
 const ROUNDS: u32 = 4;
-/// Backward branches in a warp's first turn. Later turns are longer, so a short wait for another block ends soon and a long computation is
-/// seldom interrupted.
+/// Backward branches in a warp's first turn. Later turns are longer, so a short wait for another
+/// block ends soon and a long computation is seldom interrupted.
 const FIRST_TURN: u32 = 1 << 8;
 /// Backward branches of a warp's longest turn.
 const MAX_TURN: u32 = 1 << 16;
-/// The number of rounds after which a block yields although all its warps reach barriers. Such a block seldom waits for another, and the
-/// registers of many blocks that take turns exceed the processor's caches.
+/// The number of rounds after which a block yields although all its warps reach barriers. Such a
+/// block seldom waits for another, and the registers of many blocks that take turns exceed the
+/// processor's caches.
 const MAX_ROUNDS: u32 = 1 << 10;
 
 /// A running block.
@@ -172,8 +174,9 @@ impl Block {
         }
     }
 
-    /// Returns the race of another warp with an uninitialized read of shared memory, if that warp writes the memory before the next
-    /// barrier. Then the read is uninitialized only because the barrier is missing.
+    /// Returns the race of another warp with an uninitialized read of shared memory, if that warp
+    /// writes the memory before the next barrier. Then the read is uninitialized only because the
+    /// barrier is missing.
     fn race_before_write(
         &mut self,
         index: usize,
@@ -237,7 +240,8 @@ impl Block {
         }
     }
 
-    /// Resumes the threads of a warp after a fault. Returns `false` if the launch does not continue.
+    /// Resumes the threads of a warp after a fault. Returns `false` if the launch does not
+    /// continue.
     fn resume(&mut self, index: usize, failure: Failure, worker: &mut Worker<'_>) -> bool {
         // A launch that may never end is stopped in any case.
         let is_over = matches!(failure.trap.kind, ReportKind::OverBudget(_));
@@ -257,7 +261,8 @@ impl Block {
         self.warps[warp].state.thread.map(|axis| axis[lane % LANES])
     }
 
-    /// Returns the message of the last failed assertion of a warp, with its file and line unless they are known from the instruction.
+    /// Returns the message of the last failed assertion of a warp, with its file and line unless
+    /// they are known from the instruction.
     pub(crate) fn assertion(&self, warp: usize, is_located: bool) -> Box<str> {
         let Some(assertion) = &self.warps[warp].state.assertion else {
             return Box::default();
@@ -296,7 +301,8 @@ impl Block {
         space == Space::Shared && warps.any(|warp| warp.state.copies.write_to(address, access.size))
     }
 
-    /// Returns the calls that led to the function of a fault, innermost first: the calling functions with the indices of the instructions.
+    /// Returns the calls that led to the function of a fault, innermost first: the calling
+    /// functions with the indices of the instructions.
     pub(crate) fn calls(&self, warp: usize, failure: Failure) -> impl Iterator<Item = (u32, u32)> {
         let warp = &self.warps[warp];
         let frame = warp.fragments.get(failure.fragment);

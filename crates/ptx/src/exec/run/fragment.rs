@@ -23,7 +23,8 @@ pub(crate) enum State {
     Ready,
     /// Runnable, but its turn is over.
     Yielded,
-    /// Waits until more lanes arrive at this instruction, or until some of the lanes that were live have ended.
+    /// Waits until more lanes arrive at this instruction, or until some of the lanes that were live
+    /// have ended.
     Converging { live: u32 },
     /// Waits for lanes at any instruction that waits for the same lanes.
     Gathering { members: u32 },
@@ -36,7 +37,8 @@ pub(crate) enum State {
 }
 
 impl Fragment {
-    /// Returns `true` if the lanes of both fragments are at the same instruction and may continue together.
+    /// Returns `true` if the lanes of both fragments are at the same instruction and may continue
+    /// together.
     pub(crate) fn meets(&self, other: &Self) -> bool {
         self.pc == other.pc
             && self.frame == other.frame

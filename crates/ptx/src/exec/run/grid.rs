@@ -13,7 +13,8 @@ use crate::exec::machine::launch::{Launch, Prepared, Statistics};
 ///
 /// # Errors
 ///
-/// Returns the first fault of a thread, an argument that the kernel or the device does not allow, or [`ReportKind::Cancelled`].
+/// Returns the first fault of a thread, an argument that the kernel or the device does not allow,
+/// or [`ReportKind::Cancelled`].
 pub fn run(launch: &Launch<'_>) -> Result<Statistics, Box<Report>> {
     let prepared = Prepared::new(launch)?;
     let clusters = prepared.order.clusters;
@@ -35,7 +36,8 @@ pub fn run(launch: &Launch<'_>) -> Result<Statistics, Box<Report>> {
 }
 
 impl Prepared<'_> {
-    /// Runs a worker, and adds its result to the total: the sum of the statistics, or the first fault.
+    /// Runs a worker, and adds its result to the total: the sum of the statistics, or the first
+    /// fault.
     fn run_worker(
         &self,
         total: &Mutex<Result<Statistics, Box<Report>>>,

@@ -41,8 +41,9 @@ impl Warp {
         }
     }
 
-    /// Executes a collective instruction whose lanes wait at several instructions, such as in both arms of a branch. They meet if the
-    /// instructions are of one kind with one member mask. Returns `false` if there is none.
+    /// Executes a collective instruction whose lanes wait at several instructions, such as in both
+    /// arms of a branch. They meet if the instructions are of one kind with one member mask.
+    /// Returns `false` if there is none.
     pub(crate) fn meet(&mut self, block: &mut BlockState, worker: &mut Worker<'_>) -> bool {
         self.separate_groups(worker);
         for first in 0..self.fragments.len() {
@@ -85,7 +86,8 @@ impl Warp {
         }
     }
 
-    /// Returns the collective instruction at which a fragment waits, with the member mask of its first lane.
+    /// Returns the collective instruction at which a fragment waits, with the member mask of its
+    /// first lane.
     fn waits_at(&self, index: usize, worker: &Worker<'_>) -> Option<Collective> {
         let fragment = &self.fragments[index];
         let State::Converging { .. } = fragment.state else {
@@ -105,7 +107,8 @@ impl Warp {
         })
     }
 
-    /// Executes the collective instructions of several fragments, whose lanes read the registers of each other.
+    /// Executes the collective instructions of several fragments, whose lanes read the registers of
+    /// each other.
     fn exchange(
         &mut self,
         group: &[usize],
@@ -130,7 +133,8 @@ impl Warp {
             let mut unit = worker.unit(&mut frame, &mut self.state, block);
             unit.active = lanes;
             // All lanes are here, so that the instruction completes.
-            // SAFETY: the functions that make handlers picked this one by the features of the processor.
+            // SAFETY: the functions that make handlers picked this one by the features of the
+            // processor.
             unsafe { (collective.op.run)(&mut unit, &collective.op) };
             results.push((index, mask, frame));
         }
@@ -151,7 +155,8 @@ struct Collective {
 }
 
 impl Collective {
-    /// Returns `true` if the lanes of both exchange values: the kind of the instruction, its qualifiers and its mask are the same.
+    /// Returns `true` if the lanes of both exchange values: the kind of the instruction, its
+    /// qualifiers and its mask are the same.
     fn meets(&self, other: &Self) -> bool {
         let same_kind = std::ptr::fn_addr_eq(self.op.run, other.op.run)
             && self.exchanged == other.exchanged
@@ -159,7 +164,8 @@ impl Collective {
         same_kind && self.members == other.members
     }
 
-    /// Copies what this instruction reads in `lanes` from the registers of the instruction at which they wait.
+    /// Copies what this instruction reads in `lanes` from the registers of the instruction at which
+    /// they wait.
     fn read(&self, frame: &mut Frame, source: &Self, from: &Frame, lanes: u32) {
         let rows: &[(u32, u32)] = match self.exchanged {
             Exchanged::Words => &[

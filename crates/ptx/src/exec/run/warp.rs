@@ -1,9 +1,11 @@
 //! A warp: thirty-two threads that execute together where possible.
 //!
-//! A warp is a list of fragments: lanes at the same instruction of the same activation. The scheduler runs the fragment of the deepest
-//! activation with the lowest instruction, stops it at an instruction where another fragment waits, and merges the two there. This needs no
-//! control-flow analysis, so irreducible branches, recursion and indirect calls need no special treatment. A fragment that loops while
-//! others wait yields after a number of backward branches, so a lane can wait for another lane of its own warp.
+//! A warp is a list of fragments: lanes at the same instruction of the same activation. The
+//! scheduler runs the fragment of the deepest activation with the lowest instruction, stops it at
+//! an instruction where another fragment waits, and merges the two there. This needs no
+//! control-flow analysis, so irreducible branches, recursion and indirect calls need no special
+//! treatment. A fragment that loops while others wait yields after a number of backward branches,
+//! so a lane can wait for another lane of its own warp.
 
 mod path;
 
@@ -161,7 +163,8 @@ impl Warp {
         }
     }
 
-    /// Returns the first lane, its function and its instruction, for the report of a launch that does not end.
+    /// Returns the first lane, its function and its instruction, for the report of a launch that
+    /// does not end.
     pub(crate) fn first_waiting(&self) -> Option<(usize, u32, u32)> {
         let fragment = self.fragments.first()?;
         let function = self.frames[fragment.frame as usize].function;
@@ -217,7 +220,8 @@ impl Warp {
                 State::Gathering { members }
                     if members & self.state.live & !self.gathered(members) == 0 =>
                 {
-                    // All lanes of the mask have arrived: each group continues at its own instruction.
+                    // All lanes of the mask have arrived: each group continues at its own
+                    // instruction.
                     for other in &mut self.fragments {
                         if other.state == (State::Gathering { members }) {
                             other.pc += 1;
@@ -252,7 +256,8 @@ impl Warp {
         }
     }
 
-    /// Returns the fragment to run: yielded ones last, then the deepest, then the one with the lowest instruction.
+    /// Returns the fragment to run: yielded ones last, then the deepest, then the one with the
+    /// lowest instruction.
     fn pick(&self) -> Option<usize> {
         if let [only] = &self.fragments[..] {
             return matches!(only.state, State::Ready | State::Yielded).then_some(0);

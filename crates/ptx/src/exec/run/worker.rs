@@ -38,7 +38,8 @@ const MAX_GROUPS: usize = 8;
 /// The maximum number of calls in a report.
 const MAX_CALLERS: usize = 16;
 
-/// The number of warp instructions after which other threads are started: they take about as long as the start of a thread.
+/// The number of warp instructions after which other threads are started: they take about as long
+/// as the start of a thread.
 const SPAWN_THRESHOLD: u64 = 2048;
 
 /// The state of one host thread.
@@ -54,7 +55,8 @@ pub(crate) struct Worker<'l> {
     /// The control flow around aligned barriers at which warps diverged.
     pub(crate) bypasses: BypassCache,
     statistics: Statistics,
-    /// The number of instructions at which the worker compares its progress with the budget, and that of the last time.
+    /// The number of instructions at which the worker compares its progress with the budget, and
+    /// that of the last time.
     next_check: u64,
     last_check: u64,
 }
@@ -82,7 +84,8 @@ impl<'l> Worker<'l> {
         }
     }
 
-    /// Runs blocks until all have ended or the launch is stopped. Calls `call_for_help` once if that takes long.
+    /// Runs blocks until all have ended or the launch is stopped. Calls `call_for_help` once if
+    /// that takes long.
     pub(crate) fn run(
         mut self,
         call_for_help: &mut dyn FnMut(),
@@ -273,7 +276,8 @@ impl<'l> Worker<'l> {
             && location.source.is_empty()
             && let Some(caller) = callers.iter().position(|caller| !caller.source.is_empty())
         {
-            // Functions of the compiler, which have no source lines, call `__assertfail` for the function with the assertion.
+            // Functions of the compiler, which have no source lines, call `__assertfail` for the
+            // function with the assertion.
             location = callers.drain(..=caller).next_back().unwrap_or_default();
         }
         let reason = match (trap.kind, trap.access, trap.space) {

@@ -5,8 +5,8 @@ use crate::exec::ops::handler::with_baseline_handlers;
 
 /// Runs one instruction on 64-bit operands, and returns the bits of its result.
 ///
-/// `$d`, `$a`, `$b` and `$c` in the text are registers of the classes in `class`. The letter of a class selects the width: `h`, `r`, `f`
-/// use the low bits, `d`, `e` all bits.
+/// `$d`, `$a`, `$b` and `$c` in the text are registers of the classes in `class`. The letter of a
+/// class selects the width: `h`, `r`, `f` use the low bits, `d`, `e` all bits.
 pub(in crate::exec) fn compute(instruction: &str, class: (char, char), operands: &[u64]) -> u64 {
     let (to, from) = class;
     let mut body = String::new();

@@ -1,4 +1,5 @@
-//! Integers beyond basic arithmetic: carries, permutations, dot products, and comparisons with numeric results.
+//! Integers beyond basic arithmetic: carries, permutations, dot products, and comparisons with
+//! numeric results.
 
 use super::arithmetic::{D, F, H, ONES32, R, check, compute};
 use super::{Bench, TestResult, kernel};

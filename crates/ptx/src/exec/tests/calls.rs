@@ -44,7 +44,8 @@ fn shared_sizes(text: &str) -> Vec<u32> {
     kernels.map(|kernel| kernel.static_shared).collect()
 }
 
-/// A module can have more shared variables than a block has memory: each kernel has those that it accesses.
+/// A module can have more shared variables than a block has memory: each kernel has those that it
+/// accesses.
 #[test]
 fn kernels_overlap_variables() {
     let text = "

@@ -36,7 +36,8 @@ fn texture() -> Texture {
     }
 }
 
-/// Runs `body` as one thread. Object 0 is the texture above, and surface 0 is its memory, which follows the results.
+/// Runs `body` as one thread. Object 0 is the texture above, and surface 0 is its memory, which
+/// follows the results.
 fn bench(body: &str) -> Bench {
     let mut bench = Bench::body(body, 256);
     bench.memory.write(128, &[1_u8, 2, 4, 8, 0, 0, 0, 0]);

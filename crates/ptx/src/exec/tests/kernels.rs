@@ -15,7 +15,8 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// Returns the launch with checks, but without a watcher, which would keep every access. All of its memory counts as written.
+    /// Returns the launch with checks, but without a watcher, which would keep every access. All of
+    /// its memory counts as written.
     #[cfg(all(target_os = "linux", not(miri)))]
     pub(super) fn with_checks(self, checking: Checking) -> Self {
         let mut bench = self.bench.with_checks(checking, 0..u64::MAX);

@@ -3,7 +3,8 @@
 use super::super::Schedule;
 use super::{BASE, Bench, TestResult};
 
-/// Each block increments a counter at its own index and at each index that it takes over. The word at `[%p+1024]` counts blocks.
+/// Each block increments a counter at its own index and at each index that it takes over. The word
+/// at `[%p+1024]` counts blocks.
 const TAKER: &str = "
     .shared .align 16 .b128 answer;
     .shared .align 8 .b64 done;

@@ -1,4 +1,5 @@
-//! Products of matrices, compared with the definition. Operands are loaded in the layout of the ISA.
+//! Products of matrices, compared with the definition. Operands are loaded in the layout of the
+//! ISA.
 
 use super::{Bench, TestResult};
 use crate::exec::ops::handler::with_baseline_handlers;
@@ -7,7 +8,8 @@ use crate::exec::ops::handler::with_baseline_handlers;
 const B: u64 = 4096;
 const C: u64 = 8192;
 
-/// A product: the instruction without operands, its inner extent in 32-bit words of a row, and the registers of A and B.
+/// A product: the instruction without operands, its inner extent in 32-bit words of a row, and the
+/// registers of A and B.
 struct Form {
     text: &'static str,
     /// The number of rows of A, and of 32-bit words in a row of A and a column of B.
@@ -15,7 +17,8 @@ struct Form {
     words: u64,
 }
 
-/// Multiplies row-major A with column-major B, each given as 32-bit words. The result is row-major, in 32-bit words.
+/// Multiplies row-major A with column-major B, each given as 32-bit words. The result is row-major,
+/// in 32-bit words.
 fn multiply(form: &Form, a: &[u32], b: &[u32]) -> Vec<u32> {
     let Form { text, rows, words } = form;
     let halves = rows / 8;
@@ -118,7 +121,8 @@ fn product(
 }
 
 fn half(value: i32) -> u32 {
-    // Integers below 2048 are exact in f16: the fraction moves from 23 to 10 bits, the bias from 127 to 15.
+    // Integers below 2048 are exact in f16: the fraction moves from 23 to 10 bits, the bias from
+    // 127 to 15.
     let bits = (value as f32).to_bits();
     if value == 0 {
         0

@@ -310,7 +310,8 @@ fn masked_load_body(mask: &str) -> String {
 
 #[test]
 fn changed_addresses() {
-    // Each thread loads by one register, in runs and not, before and after it changes, on every turn of a loop.
+    // Each thread loads by one register, in runs and not, before and after it changes, on every
+    // turn of a loop.
     let bench = Bench::body(
         "
     mov.u32 %r2, 0;

@@ -1,4 +1,5 @@
-//! Damaged programs: they are refused, fault, or run. Nothing panics, and nothing exhausts the host's memory.
+//! Damaged programs: they are refused, fault, or run. Nothing panics, and nothing exhausts the
+//! host's memory.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;

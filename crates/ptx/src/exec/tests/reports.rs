@@ -5,7 +5,8 @@ use std::fs;
 use super::{BASE, Bench, TestResult};
 use crate::exec::{Checking, Report};
 
-/// A kernel that writes a tile, and reads what other threads wrote. `BARRIER` is between the two. The function that reads is inlined.
+/// A kernel that writes a tile, and reads what other threads wrote. `BARRIER` is between the two.
+/// The function that reads is inlined.
 const TILE: &str = ".file 1 \"FILE\"
 .visible .entry _Z4tilePf(.param .u64 p)
 {
@@ -59,7 +60,8 @@ fn report(text: &str) -> TestResult<Box<Report>> {
     Ok(outcome.err().ok_or("the kernel succeeded")?)
 }
 
-/// A race names both accesses with their lines, the inlined function, the variable and the names in C++.
+/// A race names both accesses with their lines, the inlined function, the variable and the names in
+/// C++.
 #[test]
 fn race_has_both_source_lines() -> TestResult {
     let folder = std::env::temp_dir().join(format!("curium-reports-{}", std::process::id()));

@@ -1,4 +1,5 @@
-//! The speed of kernels. These are measurements: run them in release, alone, with `--ignored --nocapture`.
+//! The speed of kernels. These are measurements: run them in release, alone, with
+//! `--ignored --nocapture`.
 
 mod operations;
 
@@ -57,7 +58,8 @@ fn report(name: &str, run: &Run) {
     );
 }
 
-/// Prints the relative processor time of a launch with checks: of races, of uninitialized reads, and of both.
+/// Prints the relative processor time of a launch with checks: of races, of uninitialized reads,
+/// and of both.
 #[expect(clippy::print_stderr, reason = "it reports what it measured")]
 fn compare(name: &str, make: impl Fn() -> Run) {
     let of = |races, uninitialized| {

@@ -68,7 +68,8 @@ fn sums_are_operands() {
     assert_eq!(run("", body), expected);
 }
 
-/// An index is the low half of an integer register, without sign, plus a constant; it counts scalar elements, also of a matrix.
+/// An index is the low half of an integer register, without sign, plus a constant; it counts scalar
+/// elements, also of a matrix.
 #[test]
 fn registers_index_arrays() {
     let declared = ".global .u32 g[40]; .const .u16 c[3] = {5, 6, 7}; .global .u32 m[2][3] = {{1, 2, 3}, {4, 5, 6}};";

@@ -4,13 +4,15 @@ use super::Bench;
 use crate::exec::Checking;
 use crate::exec::ops::handler::{wide_vectors, with_baseline_handlers};
 
-/// The bytes of shared memory, and of the inputs in device memory, which end where the results begin.
+/// The bytes of shared memory, and of the inputs in device memory, which end where the results
+/// begin.
 const BYTES: u32 = 1024;
 /// The number of registers that the programs use.
 const REGISTERS: u32 = 16;
 
-/// Copies the inputs to shared memory `s`. `%d1` and `%r2` are its address, `%d2` and `%r3` that of the lane's word, and `%d3` that of the
-/// lane's 16 bytes. `%p1` holds in the first warp, and `%p2` in some lanes of each.
+/// Copies the inputs to shared memory `s`. `%d1` and `%r2` are its address, `%d2` and `%r3` that of
+/// the lane's word, and `%d3` that of the lane's 16 bytes. `%p1` holds in the first warp, and `%p2`
+/// in some lanes of each.
 const BEFORE: &str = "
     .shared .align 16 .b8 s[1024];
     and.b32 %r4, %t, 31;
@@ -164,8 +166,8 @@ fn bench(text: &str, checking: Checking) -> Bench {
 /// The results of a launch in memory, or its report.
 type Outcome = Result<Vec<u32>, String>;
 
-/// Launches a program with superinstructions, and with its instructions one by one. Returns `true` if there are superinstructions, and both
-/// outcomes.
+/// Launches a program with superinstructions, and with its instructions one by one. Returns `true`
+/// if there are superinstructions, and both outcomes.
 fn both(text: &str, threads: u32, checking: Checking) -> (bool, [Outcome; 2]) {
     let fused = bench(text, checking);
     let plain = with_baseline_handlers(|| bench(text, checking));
@@ -294,7 +296,8 @@ fn superinstruction_access() {
 #[test]
 fn superinstruction_races() {
     let load = around("ld.shared.f32 %f1, [%d2+128];");
-    // The first warp runs first: it stores before the other one loads, or loads before the other one stores.
+    // The first warp runs first: it stores before the other one loads, or loads before the other
+    // one stores.
     for (guard, offset, races) in [
         ("@%p1", 128, true),
         ("@!%p1", 128, true),

@@ -19,7 +19,8 @@ fn run(body: &str) -> Result {
     checked(&kernel(body)).launch(1, 64).map(|_| ())
 }
 
-/// Returns the lanes that wait, those that are missing, and both lines relative to the first line of the body.
+/// Returns the lanes that wait, those that are missing, and both lines relative to the first line
+/// of the body.
 fn divergence(report: &Report) -> Option<(u32, u32, u32, u32)> {
     match report.kind {
         ReportKind::DivergentBarrier(divergence) | ReportKind::MissingMembers(divergence) => {
@@ -238,7 +239,8 @@ fn different_barriers_of_warps() -> Result {
     run("setp.lt.u32 %p1, %t, 32; @%p1 bar.arrive 1, 64; @!%p1 bar.sync 1, 64;")
 }
 
-/// Threads in the mask that end elsewhere are no longer waited for, and those that wait elsewhere are missing.
+/// Threads in the mask that end elsewhere are no longer waited for, and those that wait elsewhere
+/// are missing.
 #[test]
 fn missing_member_is_reported() {
     for code in [
@@ -286,7 +288,8 @@ fn exited_members_are_not_awaited() -> Result {
     Ok(())
 }
 
-/// If the launch continues, each warp is reported, and the threads arrive as they do without the check.
+/// If the launch continues, each warp is reported, and the threads arrive as they do without the
+/// check.
 #[test]
 fn divergent_barrier_continues() -> Result {
     let mut bench = checked(&kernel(&halves("bar.sync 0;", "bar.sync 0;")));

@@ -150,7 +150,8 @@ fn registers(count: u32) -> String {
     format!("{{{}}}", names.join(", "))
 }
 
-/// Returns instructions that store the registers from `%r16` on, `count` for each thread, to device memory.
+/// Returns instructions that store the registers from `%r16` on, `count` for each thread, to device
+/// memory.
 fn save(count: u32) -> String {
     let mut text = format!("mul.lo.u32 %r10, %t, {};\n", 4 * count);
     text += "cvt.u64.u32 %d10, %r10; add.u64 %d10, %d10, %p;\n";
@@ -187,7 +188,8 @@ impl Layout {
     }
 }
 
-/// The position in a row-major block of lanes of a thread and of one of its registers, as CuTe's copy traits give them in words.
+/// The position in a row-major block of lanes of a thread and of one of its registers, as CuTe's
+/// copy traits give them in words.
 struct Traits {
     shape: &'static str,
     repetitions: u32,
@@ -311,7 +313,8 @@ fn loads_have_the_published_layouts() -> TestResult {
     Ok(())
 }
 
-/// Stores are the inverse of loads: what each shape stores, it loads again, also next to other columns.
+/// Stores are the inverse of loads: what each shape stores, it loads again, also next to other
+/// columns.
 #[test]
 fn stores_are_inverse_to_loads() -> TestResult {
     for traits in &TRAITS {
@@ -454,8 +457,8 @@ fn unallocated_columns_cannot_be_accessed() {
     );
 }
 
-/// An uninitialized cell is reported where its value is used, with the line of the load. An undefined register that is stored stays
-/// undefined.
+/// An uninitialized cell is reported where its value is used, with the line of the load. An
+/// undefined register that is stored stays undefined.
 #[test]
 fn undefined_bytes_pass_through_tensor_memory() -> TestResult {
     let unwritten = "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r16}, [%r3];";

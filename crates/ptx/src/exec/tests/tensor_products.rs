@@ -1,6 +1,8 @@
-//! `tcgen05.mma` and `tcgen05.cp`: products and copies in every layout of the matrices, compared with integer arithmetic.
+//! `tcgen05.mma` and `tcgen05.cp`: products and copies in every layout of the matrices, compared
+//! with integer arithmetic.
 //!
-//! The layouts of the matrices in shared memory are CuTe's canonical layouts, computed here from their definitions.
+//! The layouts of the matrices in shared memory are CuTe's canonical layouts, computed here from
+//! their definitions.
 
 use super::{Bench, TestResult, kernel};
 use crate::exec::{Report, ReportKind};
@@ -12,12 +14,14 @@ const B: usize = 16384;
 /// The offset of tensor memory in device memory, and its number of cells.
 const CELLS_AT: u64 = IMAGE as u64;
 const CELLS: usize = 128 * 512;
-/// The offset of the arguments: the descriptors of A and B, the instruction descriptor, and the mask of disabled lanes.
+/// The offset of the arguments: the descriptors of A and B, the instruction descriptor, and the
+/// mask of disabled lanes.
 const ARGUMENTS_AT: u64 = CELLS_AT + 4 * CELLS as u64;
 /// The size of device memory.
 const BYTES: u64 = ARGUMENTS_AT + 128;
 
-/// Loads shared and tensor memory, executes an instruction in one thread, waits for its completion, and stores tensor memory.
+/// Loads shared and tensor memory, executes an instruction in one thread, waits for its completion,
+/// and stores tensor memory.
 fn bench(instruction: &str) -> Bench {
     let body = format!(
         "
@@ -151,7 +155,8 @@ impl Format {
     }
 }
 
-/// A matrix in shared memory, with the number of rows in the extent M or N, by its canonical layout.
+/// A matrix in shared memory, with the number of rows in the extent M or N, by its canonical
+/// layout.
 #[derive(Clone, Copy, Debug)]
 struct Placed {
     /// The swizzling mode of the descriptor.

@@ -37,7 +37,8 @@ fn encoded_map(fields: &[&[(Field, u64)]]) -> [u64; 16] {
     words
 }
 
-/// Declares shared memory of 1,024 bytes, its first word in `%r2`, and an mbarrier object in `%r3`. The map is in `%p`.
+/// Declares shared memory of 1,024 bytes, its first word in `%r2`, and an mbarrier object in `%r3`.
+/// The map is in `%p`.
 const PARTS: &str = "
     .shared .align 1024 .b8 tile[1024];
     .shared .align 8 .b64 bar;
@@ -60,7 +61,8 @@ NEXT:
     setp.lt.u32 %p1, %r4, 1024;
     @%p1 bra NEXT;";
 
-/// Returns a bench for a kernel. Its memory begins with the map, and the words of the tensor are numbered from 1.
+/// Returns a bench for a kernel. Its memory begins with the map, and the words of the tensor are
+/// numbered from 1.
 fn bench(code: &str, map: [u64; 16]) -> Bench {
     let bench = Bench::body(&format!("{PARTS}{code}"), LEFT + 1024);
     bench.memory.write(0, &map);
@@ -161,7 +163,8 @@ fn pixels_between_the_corners() -> TestResult {
     );
     let bench = bench(&code, map);
     bench.launch(1, 1)?;
-    // Each pixel is one to the right of its position in the box: pixel 3 of image 1, pixels 2 and 3 of image 2, and none of image 3.
+    // Each pixel is one to the right of its position in the box: pixel 3 of image 1, pixels 2 and 3
+    // of image 2, and none of image 3.
     let expected: Vec<u32> = [
         first_element(1, 3),
         first_element(2, 2),

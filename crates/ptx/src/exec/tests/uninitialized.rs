@@ -158,7 +158,8 @@ fn parameters_are_initialized() -> TestResult {
     Ok(())
 }
 
-/// A local variable that only the lower half of each warp writes, and that every thread loads into `%r2`.
+/// A local variable that only the lower half of each warp writes, and that every thread loads into
+/// `%r2`.
 const HALF: &str = ".local .align 8 .b32 l[2]; .shared .align 4 .b32 s[64]; and.b32 %r9, %t, 31;
     setp.lt.u32 %p1, %r9, 16;
     @%p1 st.local.u32 [l], %t; ld.local.u32 %r2, [l];\n";
@@ -227,8 +228,8 @@ fn used_undefined_value() {
     }
 }
 
-/// A shuffle from a lane that does not execute it has an undefined result, which is an error where it is used. Lanes without a thread, and
-/// those that have returned, do not execute it.
+/// A shuffle from a lane that does not execute it has an undefined result, which is an error where
+/// it is used. Lanes without a thread, and those that have returned, do not execute it.
 #[test]
 fn shuffle_from_an_inactive_lane() {
     let sum =

@@ -5,7 +5,8 @@ use super::Bench;
 
 type Result = std::result::Result<(), Box<Report>>;
 
-/// Runs a body on one warp. `%s` is the address of shared memory in `MEM` accesses to shared memory, and that of device memory otherwise.
+/// Runs a body on one warp. `%s` is the address of shared memory in `MEM` accesses to shared
+/// memory, and that of device memory otherwise.
 fn run(space: &str, body: &str) -> Result {
     let body = body.replace("MEM", space);
     let base = if space == "shared" {
@@ -25,7 +26,8 @@ fn run(space: &str, body: &str) -> Result {
         .map(|_| ())
 }
 
-/// The address of the warp's common word is `%d9`; those of the thread's own word, vector and byte are `%d8`, `%d7` and `%d6`.
+/// The address of the warp's common word is `%d9`; those of the thread's own word, vector and byte
+/// are `%d8`, `%d7` and `%d6`.
 const RACES: [(&str, &str); 12] = [
     (
         "a sum without atomics",

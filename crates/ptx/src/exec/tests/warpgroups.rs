@@ -7,8 +7,8 @@ fn bench(body: &str, bytes: u64) -> Bench {
     Bench::for_target("sm_90a", &kernel(body), bytes)
 }
 
-/// Copies a matrix of 16-bit numbers into shared memory, in rows of eight by eight without swizzling. Its descriptor is in `%d10` for the
-/// first 64 rows and in `%d11` for the others.
+/// Copies a matrix of 16-bit numbers into shared memory, in rows of eight by eight without
+/// swizzling. Its descriptor is in `%d10` for the first 64 rows and in `%d11` for the others.
 const COPY: &str = "
     .shared .align 128 .b8 tile[4096];
     mul.wide.u32 %d2, %t, 16;
@@ -43,7 +43,8 @@ fn f16_product_is_accumulated() -> TestResult {
     st.global.v4.f32 [%d3+8192], {{%f0, %f1, %f2, %f3}};"
     );
     let bench = bench(&body, 16384);
-    // A row is its index in the first column and one in the last. B has ones in the first row, and its column index in the last.
+    // A row is its index in the first column and one in the last. B has ones in the first row, and
+    // its column index in the last.
     let mut image = vec![0_u16; 2048];
     let mut set = |row: usize, place: usize, value: u16| {
         image[row / 8 * 128 + place / 8 * 64 + row % 8 * 8 + place % 8] = f16_bits(value);

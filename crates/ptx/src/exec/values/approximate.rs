@@ -8,7 +8,8 @@ pub(crate) fn approximate(value: f32, f: impl Fn(f64) -> f64) -> f32 {
     canonical(f(f64::from(value)) as f32)
 }
 
-/// Computes `rcp.approx.ftz.f64` and `rsqrt.approx.ftz.f64`: keeps only the upper half of the result, and flushes subnormals.
+/// Computes `rcp.approx.ftz.f64` and `rsqrt.approx.ftz.f64`: keeps only the upper half of the
+/// result, and flushes subnormals.
 pub(crate) fn coarse(value: f64, f: impl Fn(f64) -> f64) -> f64 {
     // Hardware uses only the upper half of the operand.
     let result = flush(f(upper_half(flush(value))));

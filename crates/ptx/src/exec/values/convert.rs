@@ -215,8 +215,9 @@ impl Conversion {
     }
 }
 
-/// Returns the result of converting a NaN. A NaN that is converted to f64, or from f64 to f32 or f16, is quieted and keeps its sign and
-/// the upper bits of its payload. Every other result is the canonical NaN.
+/// Returns the result of converting a NaN. A NaN that is converted to f64, or from f64 to f32 or
+/// f16, is quieted and keeps its sign and the upper bits of its payload. Every other result is the
+/// canonical NaN.
 fn nan(value: f64, double: bool, format: Format) -> u64 {
     let quieted = value.to_bits() | 1 << 51;
     let sign = quieted >> 63;

@@ -1,8 +1,9 @@
 //! Exact floating-point arithmetic, rounded once in any direction.
 //!
-//! An exact result is a sign, a power of two and a wide integer, with a sticky bit for nonzero bits below the integer. Rounding it gives
-//! the IEEE 754 result in each of the four directions, also for subnormal and overflowing results. Directed rounding and the narrow formats
-//! use this path. Rounding to nearest in f32 and f64 uses the host's arithmetic.
+//! An exact result is a sign, a power of two and a wide integer, with a sticky bit for nonzero bits
+//! below the integer. Rounding it gives the IEEE 754 result in each of the four directions, also
+//! for subnormal and overflowing results. Directed rounding and the narrow formats use this path.
+//! Rounding to nearest in f32 and f64 uses the host's arithmetic.
 
 /// The direction of rounding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,8 +115,8 @@ impl Exact {
         }
     }
 
-    /// Returns `true` if the number, rounded to the precision of a format with an unbounded exponent, is less than the format's least
-    /// normal number.
+    /// Returns `true` if the number, rounded to the precision of a format with an unbounded
+    /// exponent, is less than the format's least normal number.
     pub(crate) fn is_subnormal(&self, format: Format, rounding: Rounding) -> bool {
         let raised = Self {
             exponent: self.exponent + format.precision as i32,

@@ -1,7 +1,7 @@
 //! Floating-point instructions on one lane, bit for bit as on hardware.
 //!
-//! Rounding to nearest uses the host's arithmetic. Every other mode uses [`exact`](super::exact) with a [`Mode`] operand, a constant row
-//! like any immediate.
+//! Rounding to nearest uses the host's arithmetic. Every other mode uses [`exact`](super::exact)
+//! with a [`Mode`] operand, a constant row like any immediate.
 
 use super::exact::{self, Exact, F16, F32, F64, Format, Rounding};
 use super::fused::Fused as _;
@@ -55,8 +55,8 @@ impl Real for f64 {
     fn bits(self) -> u64 {
         self.to_bits()
     }
-    /// Returns the NaN among the operands, quieted. The second operand takes precedence, then the third, then the first. Without a NaN,
-    /// returns the default NaN.
+    /// Returns the NaN among the operands, quieted. The second operand takes precedence, then the
+    /// third, then the first. Without a NaN, returns the default NaN.
     #[inline(always)]
     fn nan(operands: &[Self]) -> Self {
         let (first, others) = operands.split_at(operands.len().min(1));
@@ -97,7 +97,8 @@ impl Mode {
         Self(self.0 | Self::RECTIFY)
     }
 
-    /// Returns the mode in which a product with an out-of-bounds value of a tensor copy is zero, and so is the sum: `.oob`.
+    /// Returns the mode in which a product with an out-of-bounds value of a tensor copy is zero,
+    /// and so is the sum: `.oob`.
     pub(crate) fn with_zeroed_out_of_bounds(self) -> Self {
         Self(self.0 | Self::ZERO_OUT_OF_BOUNDS)
     }
@@ -141,8 +142,8 @@ impl Mode {
         T::from_low_bits(exact.round(T::FORMAT, self.rounding()))
     }
 
-    /// Rounds a product. Unlike [`Mode::round`], it also flushes products that are subnormal before rounding and round to the least normal
-    /// number, as hardware does.
+    /// Rounds a product. Unlike [`Mode::round`], it also flushes products that are subnormal before
+    /// rounding and round to the least normal number, as hardware does.
     fn round_product<T: Real>(self, exact: Exact) -> T {
         let flushes = self.0 & Self::FLUSH != 0 && matches!(T::FORMAT, F32 | F16);
         let exact = if flushes && exact.is_subnormal(T::FORMAT, self.rounding()) {
@@ -252,7 +253,8 @@ pub(crate) fn fma_flushing(a: f32, b: f32, c: f32) -> f32 {
     }
 }
 
-/// The 16-bit NaN, of either sign, that tensor copies write for out-of-bounds elements of f16 and bf16, as on an H100.
+/// The 16-bit NaN, of either sign, that tensor copies write for out-of-bounds elements of f16 and
+/// bf16, as on an H100.
 const OUT_OF_BOUNDS: u64 = 0x7ff7;
 
 /// `a * b + c`, rounded once, in any mode.
@@ -353,7 +355,8 @@ pub(crate) fn flush_any<T: Real>(value: T) -> T {
 
 /// Returns the result of an f32 instruction, in which every NaN is the canonical NaN.
 ///
-/// The test is on the bits: the compiler may remove a test on the value, because it treats all NaNs as equal.
+/// The test is on the bits: the compiler may remove a test on the value, because it treats all NaNs
+/// as equal.
 #[inline(always)]
 pub(crate) fn canonical(value: f32) -> f32 {
     let bits = value.to_bits();

@@ -6,8 +6,8 @@ pub(crate) trait Fused: Copy {
     fn fused(self, b: Self, c: Self) -> Self;
 }
 
-/// The C library of MinGW rounds twice: its `fma` adds in the 64-bit significand of x87. Elsewhere this is a single instruction, or a
-/// correct function of the C library.
+/// The C library of MinGW rounds twice: its `fma` adds in the 64-bit significand of x87. Elsewhere
+/// this is a single instruction, or a correct function of the C library.
 macro_rules! fused {
     ($($number:ident by $software:ident),*) => {$(
         impl Fused for $number {
@@ -29,7 +29,8 @@ mod tests {
     use crate::exec::tests::arithmetic;
     use crate::exec::values::float::{self, Mode, Real};
 
-    /// Returns numbers whose products are close to a midpoint, and addends that determine the rounding.
+    /// Returns numbers whose products are close to a midpoint, and addends that determine the
+    /// rounding.
     fn singles() -> Vec<[f32; 3]> {
         let ulp = f32::EPSILON;
         let mut cases = vec![

@@ -193,7 +193,8 @@ impl Permutation {
     }
 }
 
-/// Computes `fns`: the position of the `offset`-th set bit from `base`, upward or downward; all ones if none exists.
+/// Computes `fns`: the position of the `offset`-th set bit from `base`, upward or downward; all
+/// ones if none exists.
 #[inline(always)]
 pub(crate) fn find_nth_set(mask: u32, base: u32, offset: i32) -> u32 {
     if offset == i32::MIN {

@@ -70,8 +70,8 @@ static BITS: [u32; LANES] = {
 /// Returns the mask of the lanes for which a condition holds.
 #[inline(always)]
 pub(crate) fn lanes_where(holds: impl Fn(usize) -> bool) -> u32 {
-    // `black_box` hides the contents of the table: with them the compiler would treat the first and the last lane specially, and not
-    // vectorize the loop.
+    // `black_box` hides the contents of the table: with them the compiler would treat the first and
+    // the last lane specially, and not vectorize the loop.
     let bits = black_box(&BITS);
     let mut mask = 0;
     for (lane, bit) in bits.iter().enumerate() {
@@ -140,8 +140,8 @@ impl Raw for u64 {
 
 /// A typed view of one lane of a register.
 ///
-/// Types narrower than the register read its low bits. Writes extend the value as PTX requires: by the sign for signed integers, by zeros
-/// otherwise.
+/// Types narrower than the register read its low bits. Writes extend the value as PTX requires: by
+/// the sign for signed integers, by zeros otherwise.
 pub(crate) trait Lane: Copy + 'static {
     /// The register that holds the type.
     type Raw: Raw;

@@ -57,7 +57,8 @@ impl Half {
         let bits = u32::from(self.0);
         let magnitude = (bits & 0x7fff) << 13;
         let sign = (bits & 0x8000) << 16;
-        // Multiplication by 2^112 corrects the exponent of an f16 in the fields of an f32, also for subnormals.
+        // Multiplication by 2^112 corrects the exponent of an f16 in the fields of an f32, also for
+        // subnormals.
         let finite = (f32::from_bits(magnitude) * f32::from_bits(0x7780_0000)).to_bits();
         let special = magnitude | 0x7f80_0000;
         f32::from_bits(

@@ -12,20 +12,24 @@ pub(crate) const NUMBERS: usize = 2 * LANES;
 
 /// A 16-bit format whose arithmetic is done in f32.
 ///
-/// Rows are computed in plain loops, because a closure argument is not compiled with the vector features of the handler.
+/// Rows are computed in plain loops, because a closure argument is not compiled with the vector
+/// features of the handler.
 pub(crate) trait Narrow: Real + Lane<Raw = u32> {
-    /// `true` if values widen and narrow in the loop that computes with them, and so stay in registers of the processor.
+    /// `true` if values widen and narrow in the loop that computes with them, and so stay in
+    /// registers of the processor.
     const CONVERTS_IN_LOOPS: bool;
 
     /// Returns the value.
     fn single(self) -> f32;
     /// Creates the nearest number.
     fn from_single(value: f32) -> Self;
-    /// Returns `true` if rounding a rounded result again may differ from rounding the exact result once.
+    /// Returns `true` if rounding a rounded result again may differ from rounding the exact result
+    /// once.
     fn may_double_round(value: f32) -> bool;
     /// Returns `true` if the result of `a * b + c` is certainly exact.
     fn is_exact(value: f32, operands: [f32; 3]) -> bool;
-    /// Returns `a * b + c` rounded to odd, so that rounding it again gives the exact result rounded once.
+    /// Returns `a * b + c` rounded to odd, so that rounding it again gives the exact result rounded
+    /// once.
     fn odd_fused(a: f32, b: f32, c: f32) -> f32;
 
     /// Returns the values in the lower halves of a row.
@@ -40,7 +44,8 @@ pub(crate) trait Narrow: Real + Lane<Raw = u32> {
         narrow::<Self>(values)
     }
 
-    /// Returns the values of a row of pairs, in an order that only [`Narrow::narrow_pairs`] relies on.
+    /// Returns the values of a row of pairs, in an order that only [`Narrow::narrow_pairs`] relies
+    /// on.
     #[inline(always)]
     fn widen_pairs<const WIDE: bool>(row: &[u32; LANES]) -> [f32; NUMBERS] {
         let mut values = [0.0; NUMBERS];
@@ -63,7 +68,8 @@ pub(crate) trait Narrow: Real + Lane<Raw = u32> {
         octet::<Self>(pairs)
     }
 
-    /// Returns the row of pairs of the numbers nearest to values, which are in the order of [`Narrow::widen_pairs`].
+    /// Returns the row of pairs of the numbers nearest to values, which are in the order of
+    /// [`Narrow::widen_pairs`].
     #[inline(always)]
     fn narrow_pairs<const WIDE: bool>(values: &[f32; NUMBERS]) -> [u32; LANES] {
         let mut row = [0; LANES];
@@ -129,7 +135,8 @@ impl Narrow for Half {
         Self::from_f32(value)
     }
 
-    /// Returns `true` halfway between two normal numbers, and for subnormal ones, whose rounding position differs.
+    /// Returns `true` halfway between two normal numbers, and for subnormal ones, whose rounding
+    /// position differs.
     #[inline(always)]
     fn may_double_round(value: f32) -> bool {
         let bits = value.to_bits();
@@ -226,7 +233,8 @@ impl Narrow for Bfloat {
         value.to_bits() & 0xffff == 0x8000
     }
 
-    /// Returns `true` if no bits are lost on either side of the sum. For tiny numbers, the lost bits may round to zero.
+    /// Returns `true` if no bits are lost on either side of the sum. For tiny numbers, the lost
+    /// bits may round to zero.
     #[inline(always)]
     fn is_exact(value: f32, [a, b, c]: [f32; 3]) -> bool {
         const TINY: u32 = 0x0d80_0000;
@@ -243,8 +251,8 @@ impl Narrow for Bfloat {
     }
 }
 
-/// Defines a sum that is rounded to odd: of the two numbers next to the exact result, the one whose last bit is set. Rounding it again rounds
-/// the exact result.
+/// Defines a sum that is rounded to odd: of the two numbers next to the exact result, the one whose
+/// last bit is set. Rounding it again rounds the exact result.
 macro_rules! odd_sums {
     ($($name:ident $ty:ty),*) => {$(
         #[inline(always)]

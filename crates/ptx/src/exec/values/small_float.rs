@@ -1,6 +1,7 @@
 //! The floating-point formats of at most 8 bits, which only conversions use.
 //!
-//! Their functions are not inlined: handlers would not be vectorized with them, and would take long to compile.
+//! Their functions are not inlined: handlers would not be vectorized with them, and would take long
+//! to compile.
 
 /// A small binary format. Only E5M2 has infinities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,8 +77,8 @@ pub(crate) const BFLOAT: SmallFormat = SmallFormat {
 };
 
 impl SmallFormat {
-    /// Returns the nearest number, ties to even. Values that are too large become the largest number, and so does NaN if the format has
-    /// none.
+    /// Returns the nearest number, ties to even. Values that are too large become the largest
+    /// number, and so does NaN if the format has none.
     #[inline(never)]
     pub(crate) fn narrow(self, value: f64) -> u32 {
         if value.is_nan() {
@@ -93,8 +94,9 @@ impl SmallFormat {
             .min(self.max)
     }
 
-    /// Rounds stochastically: up if the discarded fraction plus `random` of `bits` bits, read as a fraction, is at least one, otherwise
-    /// down. Values that are too large become the largest number, or infinity if the format has it and `is_finite` is `false`.
+    /// Rounds stochastically: up if the discarded fraction plus `random` of `bits` bits, read as a
+    /// fraction, is at least one, otherwise down. Values that are too large become the largest
+    /// number, or infinity if the format has it and `is_finite` is `false`.
     #[inline(never)]
     pub(crate) fn narrow_stochastic(
         self,

@@ -66,7 +66,8 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Declares the label before the colon at `colon`. Its position is set when the parser reaches it.
+    /// Declares the label before the colon at `colon`. Its position is set when the parser reaches
+    /// it.
     fn declare_label(&mut self, colon: usize) -> Result<(), Error> {
         let token = self.tokens[colon - 1];
         if token.kind != TokenKind::Word {

@@ -30,9 +30,11 @@ impl Parser<'_> {
         token.kind == TokenKind::Word && matches!(self.resolve(&token), Some(Binding::Register(_)))
     }
 
-    /// Parses an operand such as `a[%r1]` or `a[%r1 + 4]`, and returns the register of the element's address.
+    /// Parses an operand such as `a[%r1]` or `a[%r1 + 4]`, and returns the register of the
+    /// element's address.
     ///
-    /// As in NVIDIA's assembler, the index is the low half of the register, without sign, and the sum wraps around at 32 bits.
+    /// As in NVIDIA's assembler, the index is the low half of the register, without sign, and the
+    /// sum wraps around at 32 bits.
     pub(super) fn element_address(&mut self) -> Result<RegisterId, Error> {
         let array = self.word("an array")?;
         let symbol = self.variable_or_function(&array)?;

@@ -51,7 +51,8 @@ pub(super) struct Dimensions {
 }
 
 impl<'a> Parser<'a> {
-    /// Parses the names of variables after their space, up to the semicolon, and calls `add` for each.
+    /// Parses the names of variables after their space, up to the semicolon, and calls `add` for
+    /// each.
     pub(super) fn variables(
         &mut self,
         space: Space,

@@ -87,8 +87,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Parses operators with at least the precedence `min`. Operators of equal precedence are a loop. Only higher precedences recurse,
-    /// and there are ten of them.
+    /// Parses operators with at least the precedence `min`. Operators of equal precedence are a
+    /// loop. Only higher precedences recurse, and there are ten of them.
     fn binary(&mut self, min: u8) -> Result<Value, Error> {
         let mut value = self.unary()?;
         loop {

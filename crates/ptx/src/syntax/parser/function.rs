@@ -67,7 +67,8 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Parses return values, name and parameters, and declares the function. Returns the earlier declaration of the name, if there is one.
+    /// Parses return values, name and parameters, and declares the function. Returns the earlier
+    /// declaration of the name, if there is one.
     fn head(&mut self) -> Result<(FunctionId, Option<Function>), Error> {
         let mut signature = Signature::default();
         if self.function.kind == FunctionKind::Device && self.peek().is("(") {

@@ -65,7 +65,8 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Parses `{ a, b, … }` at a nesting level, from a scalar on. Returns the scalar after the last value.
+    /// Parses `{ a, b, … }` at a nesting level, from a scalar on. Returns the scalar after the last
+    /// value.
     fn braces(&mut self, fill: &mut Fill<'_>, level: usize, start: u64) -> Result<u64, Error> {
         self.expect("{")?;
         let end = start.saturating_add(fill.levels[level]);

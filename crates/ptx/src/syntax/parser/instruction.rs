@@ -12,7 +12,8 @@ use crate::syntax::scope::Binding;
 use crate::syntax::validate;
 
 impl Parser<'_> {
-    /// Parses and validates an instruction with its guard and its semicolon, and appends it after the instructions that compute its operands.
+    /// Parses and validates an instruction with its guard and its semicolon, and appends it after
+    /// the instructions that compute its operands.
     pub(super) fn instruction(&mut self, instructions: &mut Vec<Instruction>) -> Result<(), Error> {
         let predicate = if self.accept("@") {
             Some(self.guard()?)

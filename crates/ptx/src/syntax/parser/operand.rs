@@ -155,7 +155,8 @@ impl<'a> Parser<'a> {
         Ok(Operand::Symbol(symbol, index.wrapping_mul(size)))
     }
 
-    /// Returns the bytes between elements of an array, which are scalars or vectors, also if the array has several dimensions.
+    /// Returns the bytes between elements of an array, which are scalars or vectors, also if the
+    /// array has several dimensions.
     pub(super) fn element_size(&self, symbol: Symbol, token: &Token<'a>) -> Result<i64, Error> {
         let variable = match symbol {
             Symbol::Global(id) => Some(self.module.variable(id)),
@@ -228,7 +229,8 @@ impl<'a> Parser<'a> {
         self.expect("]")?;
         Ok(match (sampler, coordinates) {
             (None, None) => Operand::Address(address),
-            // Coordinates in a single register may have no braces, so the parsed sampler is that register.
+            // Coordinates in a single register may have no braces, so the parsed sampler is that
+            // register.
             (
                 Some(Address {
                     base: Base::Register(id),

@@ -1,5 +1,5 @@
-//! Every spelling of a conversion between two single numbers, and of sums, products and extremes: exactly those that the assembler of CUDA
-//! 13.0 accepts for sm_100.
+//! Every spelling of a conversion between two single numbers, and of sums, products and extremes:
+//! exactly those that the assembler of CUDA 13.0 accepts for sm_100.
 
 use super::super::parse;
 use super::TestResult;
@@ -269,7 +269,8 @@ fn arithmetic_suffixes() -> TestResult {
             .iter()
             .flat_map(|rounding| ARITHMETIC_FLAGS.map(|flags| (*rounding, flags)))
         {
-            // The assembler was not queried for integers, sums and products with the flags of others.
+            // The assembler was not queried for integers, sums and products with the flags of
+            // others.
             let is_foreign = scalar.starts_with(['s', 'u'])
                 && (rounding != "_" || flags.contains("sat") && of_integers)
                 || !["min", "max"].contains(&opcode)

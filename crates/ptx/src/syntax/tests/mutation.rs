@@ -11,7 +11,8 @@ use crate::syntax::parse;
 /// The sample is parsed in a fraction of this time; the rest is for slow machines.
 const MAX_DURATION: Duration = Duration::from_secs(2);
 
-/// Returns `true` if a parse took longer than a limit for processors. An emulator is much slower; `CURIUM_TEST_RUNNER` names it.
+/// Returns `true` if a parse took longer than a limit for processors. An emulator is much slower;
+/// `CURIUM_TEST_RUNNER` names it.
 fn is_too_long(time: Duration, limit: Duration) -> bool {
     let slowdown = if std::env::var_os("CURIUM_TEST_RUNNER").is_some() {
         50

@@ -1,4 +1,5 @@
-//! Forms of instructions that the assembler accepts or refuses by a rule: suffixes with types, immediates, spaces of variables and packs.
+//! Forms of instructions that the assembler accepts or refuses by a rule: suffixes with types,
+//! immediates, spaces of variables and packs.
 
 use super::super::parse;
 use super::TestResult;
@@ -13,7 +14,8 @@ fn error(declared: &str, instruction: &str) -> Option<String> {
     parse(&text).err().map(|error| error.to_string())
 }
 
-/// Checks instructions, one a line, of which the first are accepted, and those after an empty line are refused.
+/// Checks instructions, one a line, of which the first are accepted, and those after an empty line
+/// are refused.
 fn check(text: &str) -> TestResult {
     let (accepted, refused) = text
         .split_once("\n\n")

@@ -190,7 +190,8 @@ fn specific_instructions() {
     module("7.8", "sm_90", "wgmma.fence.sync.aligned;").expect_err("too old");
 }
 
-/// Targets with `ptxas`'s answers for instructions of tensor memory: a wait, products of every kind, a scale, and a shift.
+/// Targets with `ptxas`'s answers for instructions of tensor memory: a wait, products of every
+/// kind, a scale, and a shift.
 #[test]
 fn tensor_memory_requires_specific_targets() {
     const INSTRUCTIONS: [&str; 5] = [

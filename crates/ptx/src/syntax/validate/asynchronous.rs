@@ -60,8 +60,8 @@ impl Context<'_> {
         }
     }
 
-    /// Checks the semantics and scope of the access. With an mbarrier object, a store is weak and a reduction has the scope of the cluster.
-    /// Without one, the scope is wider.
+    /// Checks the semantics and scope of the access. With an mbarrier object, a store is weak and a
+    /// reduction has the scope of the cluster. Without one, the scope is wider.
     fn asynchronous_order(&self, completes: bool, is_reduction: bool) -> Result<(), Error> {
         let scope = self.find(|modifier| match modifier {
             Modifier::Scope(scope) => Some(scope),

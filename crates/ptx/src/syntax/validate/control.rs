@@ -253,13 +253,14 @@ impl Context<'_> {
     }
 }
 
-/// Returns `true` if a parameter takes a value of a type of the same size. Floating-point formats are not compared.
+/// Returns `true` if a parameter takes a value of a type of the same size. Floating-point formats
+/// are not compared.
 fn is_passed_as(argument: ScalarType, parameter: ScalarType) -> bool {
     fits(argument, parameter, Width::Exact) || argument.class() == parameter.class()
 }
 
-/// Returns `true` if calls pass values of this type. Predicates and typed integers of 8 and 16 bits are not passed, whether in registers or
-/// in memory; untyped bits are.
+/// Returns `true` if calls pass values of this type. Predicates and typed integers of 8 and 16 bits
+/// are not passed, whether in registers or in memory; untyped bits are.
 fn is_passed(parameter: &PrototypeParameter) -> bool {
     let is_typed = matches!(
         parameter.scalar.class(),

@@ -122,8 +122,8 @@ impl Context<'_> {
             })
     }
 
-    /// Returns `true` if an address fits the type: 64 bits, or 32 for functions and the small spaces. 16 bits are the low ones of any
-    /// address.
+    /// Returns `true` if an address fits the type: 64 bits, or 32 for functions and the small
+    /// spaces. 16 bits are the low ones of any address.
     fn address_fits(&self, symbol: Symbol, scalar: ScalarType) -> bool {
         let is_small = self.symbol_space(symbol) != Some(Space::Global);
         scalar.is_integer_like()
@@ -153,7 +153,8 @@ impl Context<'_> {
         self.any_form()
     }
 
-    /// Returns `true` for an instruction with `.sync`, which an instruction of a warp needs on newer devices.
+    /// Returns `true` for an instruction with `.sync`, which an instruction of a warp needs on
+    /// newer devices.
     fn is_sync(&self) -> Result<bool, Error> {
         let is_sync = self.has_keyword(Keyword::Sync);
         if !is_sync && self.module.target.architecture >= SYNC_ARCHITECTURE {
@@ -182,8 +183,8 @@ impl Context<'_> {
     }
 }
 
-/// Returns `true` if a special register can be read as `scalar`: `.u16` reads the low half, and the grid's id had 32 bits in earlier
-/// versions.
+/// Returns `true` if a special register can be read as `scalar`: `.u16` reads the low half, and the
+/// grid's id had 32 bits in earlier versions.
 fn special_fits(register: SpecialRegister, scalar: ScalarType) -> bool {
     if register.bits() == 1 {
         return scalar == ScalarType::Pred;

@@ -163,7 +163,8 @@ impl Context<'_> {
             };
         }
         let is_valid = match self.operand(index) {
-            // Only the widths of vector elements are compared: `ld.v2.u32` may load registers of type .f32.
+            // Only the widths of vector elements are compared: `ld.v2.u32` may load registers of
+            // type .f32.
             Operand::Vector(elements) if elements.len() == vector => {
                 elements.iter().all(|element| match element {
                     Operand::Sink => is_written,
@@ -219,7 +220,8 @@ impl Context<'_> {
         ))
     }
 
-    /// Checks that a variable lies in the space that the instruction names. Without a space, it is one with generic addresses.
+    /// Checks that a variable lies in the space that the instruction names. Without a space, it is
+    /// one with generic addresses.
     pub(super) fn variable_space(&self, index: usize, symbol: Symbol) -> Result<(), Error> {
         use Space as S;
         let space = self.space();

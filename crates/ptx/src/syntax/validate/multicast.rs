@@ -158,7 +158,8 @@ impl Context<'_> {
         })
     }
 
-    /// Checks the number of elements: floating-point numbers of at most 32 bits form accesses of 32 to 128 bits, others are single.
+    /// Checks the number of elements: floating-point numbers of at most 32 bits form accesses of 32
+    /// to 128 bits, others are single.
     fn multicast_width(
         &self,
         access: Access,
@@ -207,7 +208,8 @@ impl Context<'_> {
         )))
     }
 
-    /// Checks a vector operand. A source may have numbers in place of registers, except for the first element of a packed type.
+    /// Checks a vector operand. A source may have numbers in place of registers, except for the
+    /// first element of a packed type.
     fn multicast_vector(
         &self,
         index: usize,
@@ -296,7 +298,8 @@ impl Context<'_> {
         self.multicast_bulk_operands()
     }
 
-    /// Checks the suffixes of a bulk copy from shared to multicast memory, and that the others are `allowed`, each at most once.
+    /// Checks the suffixes of a bulk copy from shared to multicast memory, and that the others are
+    /// `allowed`, each at most once.
     fn multicast_bulk(
         &self,
         suffixes: &[Modifier],

@@ -1,11 +1,14 @@
 //! Required ISA versions and architectures of instructions, suffixes and special registers.
 //!
-//! The tables of instructions and of special registers have a column of requirements. This file has the requirements of suffixes that apply
-//! to any instruction. Everything else is older than the simulated devices, or accepted in every module.
+//! The tables of instructions and of special registers have a column of requirements. This file has
+//! the requirements of suffixes that apply to any instruction. Everything else is older than the
+//! simulated devices, or accepted in every module.
 //!
-//! A requirement is `VERSION TARGET: FORMS`. Without a target, it applies to the version only. A target such as `sm_90a` requires an
-//! architecture-specific or family-specific target of that generation, and `sm_100a/110a` one of either. A form is a set of suffixes in any order, or `|p`, a vector of
-//! results with a predicate. Without forms, the requirement applies to every form of the instruction.
+//! A requirement is `VERSION TARGET: FORMS`. Without a target, it applies to the version only. A
+//! target such as `sm_90a` requires an architecture-specific or family-specific target of that
+//! generation, and `sm_100a/110a` one of either. A form is a set of suffixes in any order, or `|p`,
+//! a vector of results with a predicate. Without forms, the requirement applies to every form of
+//! the instruction.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -158,7 +161,8 @@ impl Requirement {
             let mut modifiers = Vec::new();
             if !form.is_empty() {
                 for word in form.strip_prefix('.')?.split('.') {
-                    // The opcode changes the meaning of a suffix only for comparisons, which have no row.
+                    // The opcode changes the meaning of a suffix only for comparisons, which have
+                    // no row.
                     modifiers.push(Modifier::parse(word, opcode.unwrap_or(Opcode::Mov))?);
                 }
             }
@@ -210,7 +214,8 @@ impl Unmet {
         unmet
     }
 
-    /// Returns the highest unmet requirement of an instruction. A module that meets it also meets the others.
+    /// Returns the highest unmet requirement of an instruction. A module that meets it also meets
+    /// the others.
     fn highest(&self, instruction: &Instruction) -> Option<&'static Requirement> {
         let forms = [None, Some(instruction.opcode)]
             .into_iter()

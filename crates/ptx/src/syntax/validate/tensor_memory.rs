@@ -107,8 +107,9 @@ impl Context<'_> {
         }
     }
 
-    /// Checks that the instruction has one suffix of each required group, at most one of each optional group, and no others that restrict
-    /// it. Collective operations have `.sync` and `.aligned`.
+    /// Checks that the instruction has one suffix of each required group, at most one of each
+    /// optional group, and no others that restrict it. Collective operations have `.sync` and
+    /// `.aligned`.
     fn tensor_suffixes(
         &self,
         required: &[&[Keyword]],
@@ -158,7 +159,8 @@ impl Context<'_> {
             .count()
     }
 
-    /// Checks the type of the instruction, and that it has no other suffix with a meaning of its own.
+    /// Checks the type of the instruction, and that it has no other suffix with a meaning of its
+    /// own.
     fn tensor_type(&self, expected: Option<ScalarType>) -> Result<(), Error> {
         let mut types = self.instruction.types();
         if types.next() != expected || types.next().is_some() {
@@ -186,7 +188,8 @@ impl Context<'_> {
         self.column_count(1)
     }
 
-    /// Checks an address in shared memory. Without a state space, it is generic, also in a 32-bit register.
+    /// Checks an address in shared memory. Without a state space, it is generic, also in a 32-bit
+    /// register.
     fn shared_address(&self, index: usize) -> Result<(), Error> {
         if self.tensor_address(index).is_ok() {
             return Ok(());
@@ -266,7 +269,8 @@ impl Context<'_> {
         self.transfer_registers(1 + distances)
     }
 
-    /// Checks the suffixes of a load or a store. Returns the number of distances among the operands: one for two halves of a warp.
+    /// Checks the suffixes of a load or a store. Returns the number of distances among the
+    /// operands: one for two halves of a warp.
     fn transfer(&self, operation: Keyword, packing: Keyword) -> Result<usize, Error> {
         let shapes = TRANSFER_SHAPES.map(|(keyword, _)| keyword);
         let repetitions = REPETITIONS.map(|(keyword, _)| keyword);
@@ -351,7 +355,8 @@ impl Context<'_> {
         self.left_shift(matches!(self.operand(1), Operand::Address(_)))
     }
 
-    /// Checks a descriptor of a matrix: a 64-bit register that is not of a floating-point type, or an immediate.
+    /// Checks a descriptor of a matrix: a 64-bit register that is not of a floating-point type, or
+    /// an immediate.
     fn matrix_descriptor(&self, index: usize) -> Result<(), Error> {
         match self.operand(index) {
             Operand::Integer(_) => Ok(()),

@@ -9,7 +9,8 @@ pub(super) fn box_muller(first: f64, second: f64) -> [f64; 2] {
     [radius * sine, radius * cosine]
 }
 
-/// Returns the number that a normal one is below with this probability: algorithm AS 241 by Wichura, with a relative error of 10⁻¹⁶.
+/// Returns the number that a normal one is below with this probability: algorithm AS 241 by
+/// Wichura, with a relative error of 10⁻¹⁶.
 pub(super) fn quantile(probability: f64) -> f64 {
     let centered = probability - 0.5;
     if centered.abs() <= 0.425 {

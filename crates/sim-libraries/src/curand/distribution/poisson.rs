@@ -11,7 +11,8 @@ pub(super) struct Poisson {
 }
 
 impl Poisson {
-    /// Returns the distribution, if it is supported. Numbers further than 40 deviations from the mean are left out.
+    /// Returns the distribution, if it is supported. Numbers further than 40 deviations from the
+    /// mean are left out.
     pub(super) fn new(mean: f64) -> Option<Self> {
         if !(mean > 0.0 && mean <= MAX_MEAN) {
             return None;

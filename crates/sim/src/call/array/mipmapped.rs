@@ -96,7 +96,8 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// Fails for all arguments: only arrays with deferred mapping have requirements, and this driver has none.
+    /// Fails for all arguments: only arrays with deferred mapping have requirements, and this
+    /// driver has none.
     pub(crate) fn cuMipmappedArrayGetMemoryRequirements(
         &self,
         requirements: Pointer<CUDA_ARRAY_MEMORY_REQUIREMENTS>,

@@ -1,5 +1,6 @@
-//! Sparse arrays: their tiles, and the memory mapped to them. Here an array has all of its memory from the start; mappings are checked as
-//! on hardware, and textures return zeros for unmapped tiles.
+//! Sparse arrays: their tiles, and the memory mapped to them. Here an array has all of its memory
+//! from the start; mappings are checked as on hardware, and textures return zeros for unmapped
+//! tiles.
 
 use std::sync::Arc;
 

@@ -26,7 +26,8 @@ impl Locked<'_> {
         Ok(stream)
     }
 
-    /// Checks that no stream of a context captures before all of its work is waited for; captures in the way are invalidated.
+    /// Checks that no stream of a context captures before all of its work is waited for; captures
+    /// in the way are invalidated.
     pub(crate) fn check_uncaptured_context(&mut self, context: Id<Context>) -> Result {
         let streams = self
             .streams

@@ -8,7 +8,8 @@ use crate::object::event::Event;
 use crate::result::Result;
 
 impl Locked<'_> {
-    /// Checks that an event can be waited for or queried: its work was not captured, and no capture forbids it.
+    /// Checks that an event can be waited for or queried: its work was not captured, and no capture
+    /// forbids it.
     pub(crate) fn check_not_captured(&mut self, event: Id<Event>) -> Result {
         let captured = self
             .events

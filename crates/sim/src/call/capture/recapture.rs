@@ -1,7 +1,7 @@
 //! Recaptures: captures whose work replaces that of an existing graph.
 //!
-//! NVIDIA's documentation does not state which call reports a difference. Here it is the call that enqueues the operation, and the end of
-//! the capture if operations are missing.
+//! NVIDIA's documentation does not state which call reports a difference. Here it is the call that
+//! enqueues the operation, and the end of the capture if operations are missing.
 
 use std::collections::VecDeque;
 use std::ffi::c_void;

@@ -96,8 +96,8 @@ pub(crate) const COREDUMPS: u32 = 0x60;
 
 const USER_COREDUMP: u32 = 0x40;
 
-/// Converts the flags that a context is created with to those that it reports: the flag of user-triggered core dumps is reported as that
-/// of core dumps.
+/// Converts the flags that a context is created with to those that it reports: the flag of
+/// user-triggered core dumps is reported as that of core dumps.
 fn created_flags(flags: u32) -> u32 {
     if flags & USER_COREDUMP == 0 {
         flags

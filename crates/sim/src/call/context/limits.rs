@@ -21,7 +21,8 @@ const MAX_FETCH_GRANULARITY: usize = 128;
 
 const MAX_SYNC_DEPTH: usize = 24;
 
-/// The first compute capability, times ten, whose kernels cannot wait for the kernels that they launch.
+/// The first compute capability, times ten, whose kernels cannot wait for the kernels that they
+/// launch.
 const NO_SYNC_DEPTH_SINCE: u32 = 90;
 
 /// The number of units of the persisting cache.

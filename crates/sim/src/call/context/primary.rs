@@ -106,7 +106,8 @@ impl Call<'_> {
 }
 
 impl Call<'_> {
-    /// Calls `call` with the primary context of a device current, which is retained if it is not active.
+    /// Calls `call` with the primary context of a device current, which is retained if it is not
+    /// active.
     pub(crate) fn with_primary<T>(&self, device: CUdevice, call: impl FnOnce() -> T) -> Result<T> {
         let device = self.devices().device(device)?;
         let mut state = self.lock();

@@ -141,7 +141,8 @@ impl Call<'_> {
 }
 
 impl Call<'_> {
-    /// Checks that a stream does not capture, since a batch cannot be a node. As on hardware, the capture is not invalidated.
+    /// Checks that a stream does not capture, since a batch cannot be a node. As on hardware, the
+    /// capture is not invalidated.
     fn check_no_capture(&self, stream: Pointer<CUstream_st>) -> Result {
         if self.captures(stream)? {
             let mut state = self.lock();
@@ -155,8 +156,8 @@ impl Call<'_> {
 
     /// Checks that the context of a stream can access memory.
     ///
-    /// As on hardware, a batch needs the same access to another device's memory as a kernel: through the access rights of a pool, or peer
-    /// access between the contexts.
+    /// As on hardware, a batch needs the same access to another device's memory as a kernel:
+    /// through the access rights of a pool, or peer access between the contexts.
     fn expect_reach(&self, stream: Pointer<CUstream_st>, addresses: &[CUdeviceptr]) -> Result {
         let mut state = self.lock();
         let stream = state.stream(stream)?;
@@ -176,7 +177,8 @@ impl Call<'_> {
         Err(CUresult::CUDA_ERROR_INVALID_VALUE)
     }
 
-    /// Enqueues the copies in order, which a batch permits; returns the index of the one that is refused.
+    /// Enqueues the copies in order, which a batch permits; returns the index of the one that is
+    /// refused.
     fn copy_batch(
         &self,
         batch: &Batch<'_>,

@@ -98,7 +98,8 @@ impl Call<'_> {
         self.copy_local_volume(&volume, stream, is_synchronous)
     }
 
-    /// Performs a copy in the context of the stream, which needs access to the pools of both operands.
+    /// Performs a copy in the context of the stream, which needs access to the pools of both
+    /// operands.
     fn copy_local_volume(
         &self,
         copy: &CUDA_MEMCPY3D,
@@ -231,7 +232,8 @@ impl Call<'_> {
         state.enqueue(stream, content)
     }
 
-    /// Returns `true` if the caller waits for the copy: by request unless all is device memory, or because of the kind of memory.
+    /// Returns `true` if the caller waits for the copy: by request unless all is device memory, or
+    /// because of the kind of memory.
     fn is_waited_for(&self, rows: &Rows, is_synchronous: bool) -> bool {
         [&rows.to, &rows.from]
             .into_iter()

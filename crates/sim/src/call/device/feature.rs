@@ -17,7 +17,8 @@ const MAX_BYTES: usize = 1 << 32;
     reason = "the methods have the names of the C functions"
 )]
 impl Call<'_> {
-    /// Returns no support: the multi-process service, which confining contexts requires, is not available.
+    /// Returns no support: the multi-process service, which confining contexts requires, is not
+    /// available.
     pub(crate) fn cuDeviceGetExecAffinitySupport(
         &self,
         supported: Pointer<i32>,

@@ -1,7 +1,7 @@
 //! Links between devices, and to the host.
 //!
-//! Every two devices have a link that supports accesses and all atomic operations, as between GPUs on one board, except integrated devices
-//! and those on Windows.
+//! Every two devices have a link that supports accesses and all atomic operations, as between GPUs
+//! on one board, except integrated devices and those on Windows.
 
 use curium_sys::{CUatomicOperation, CUctx_st, CUdevice, CUdevice_P2PAttribute, CUresult};
 
@@ -48,7 +48,8 @@ impl Call<'_> {
         })
     }
 
-    /// Reports no form of any operation. Drivers do so for GPUs with NVLink too, although the attribute of the link has all of them.
+    /// Reports no form of any operation. Drivers do so for GPUs with NVLink too, although the
+    /// attribute of the link has all of them.
     pub(crate) fn cuDeviceGetP2PAtomicCapabilities(
         &self,
         capabilities: Pointer<u32>,

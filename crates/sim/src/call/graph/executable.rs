@@ -171,7 +171,8 @@ impl Call<'_> {
         let ends = launch
             .plan
             .submit(&mut state, target, begin.as_slice(), &launch.conditions);
-        // The retained objects live until this launch completes, even if the executable is destroyed.
+        // The retained objects live until this launch completes, even if the executable is
+        // destroyed.
         state.graphs.retain_objects(&launch.objects);
         let end = state.queue_after(stream, &ends, launch.end);
         if let Some(executable) = state.graphs.get_executable_mut(id) {

@@ -1,4 +1,5 @@
-//! Kinds of nodes that use the same description to add nodes, to change them, and to update executables.
+//! Kinds of nodes that use the same description to add nodes, to change them, and to update
+//! executables.
 
 use crate::argument::{ConstPointer, Pointer, elements};
 use crate::call::Call;
@@ -58,8 +59,9 @@ impl Locked<'_> {
     }
 }
 
-/// Defines the three functions of each kind from those that create a node's content from its description, for a new node and for one that
-/// changes. A context in the description must be valid.
+/// Defines the three functions of each kind from those that create a node's content from its
+/// description, for a new node and for one that changes. A context in the description must be
+/// valid.
 macro_rules! kinds {
     ($($make:ident $remake:ident($described:ty $(, $context:ident)?): $add:ident $change:ident $update:ident;)*) => {
         #[expect(non_snake_case, reason = "the methods have the names of the C functions")]

@@ -26,8 +26,9 @@ impl Call<'_> {
             .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)
     }
 
-    /// Records that a launch allocates and frees memory, and returns the memory to release after it. Memory that an earlier launch
-    /// allocated must have been freed, unless the executable frees it on launch.
+    /// Records that a launch allocates and frees memory, and returns the memory to release after
+    /// it. Memory that an earlier launch allocated must have been freed, unless the executable
+    /// frees it on launch.
     pub(crate) fn allocate_graph_memory(
         &self,
         plan: &Plan,
@@ -99,7 +100,8 @@ impl Call<'_> {
         unsafe { value.cast::<u64>() }.write(bytes)
     }
 
-    /// Sets an attribute. The high-water marks can only be reset to zero; they then restart from the memory in use.
+    /// Sets an attribute. The high-water marks can only be reset to zero; they then restart from
+    /// the memory in use.
     pub(crate) fn cuDeviceSetGraphMemAttribute(
         &self,
         device: CUdevice,
@@ -125,7 +127,8 @@ impl Call<'_> {
 }
 
 impl Locked<'_> {
-    /// Returns an allocation node of the device's default pool, whose address is written into the description.
+    /// Returns an allocation node of the device's default pool, whose address is written into the
+    /// description.
     pub(crate) fn allocation_content(
         &self,
         described: &mut CUDA_MEM_ALLOC_NODE_PARAMS,
@@ -151,7 +154,8 @@ impl Locked<'_> {
         Ok(Content::Allocate(allocation))
     }
 
-    /// Returns a node that frees memory of any graph. No other node of its own graph may free it. The allocating graph may be destroyed.
+    /// Returns a node that frees memory of any graph. No other node of its own graph may free it.
+    /// The allocating graph may be destroyed.
     pub(crate) fn free_content(&self, graph: Id<Graph>, address: CUdeviceptr) -> Result<Content> {
         let driver = self.driver();
         let nodes = self.graphs.graph_nodes(graph);

@@ -105,7 +105,8 @@ impl Call<'_> {
             .into_iter()
             .flatten()
             .find(|(other, retained)| *other == object && *retained >= count);
-        // As on hardware, releasing an object that a graph does not retain succeeds. The references of others remain.
+        // As on hardware, releasing an object that a graph does not retain succeeds. The references
+        // of others remain.
         let Some(retained) = retained else {
             return Ok(());
         };

@@ -15,7 +15,8 @@ use crate::result::Result;
 const INVALID: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
 
 impl Call<'_> {
-    /// Applies `read` to a node's content. A node of another kind, for which `read` returns `None`, is an invalid value.
+    /// Applies `read` to a node's content. A node of another kind, for which `read` returns `None`,
+    /// is an invalid value.
     pub(crate) fn inspect_content<T>(
         &self,
         node: Pointer<CUgraphNode_st>,

@@ -152,7 +152,8 @@ impl Call<'_> {
     }
 }
 
-/// Writes the handles that fit into the caller's list, and null into the rest; without a list, only their number.
+/// Writes the handles that fit into the caller's list, and null into the rest; without a list, only
+/// their number.
 fn write_list(list: Pointer<CUgraphNode>, count: Pointer<usize>, nodes: &[Id<Node>]) -> Result {
     if list.is_null() {
         return count.write(nodes.len());

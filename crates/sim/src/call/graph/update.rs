@@ -90,7 +90,8 @@ impl Call<'_> {
 }
 
 impl Call<'_> {
-    /// Updates an executable from a graph of the same shape. If it does not fit, returns the reason with the node.
+    /// Updates an executable from a graph of the same shape. If it does not fit, returns the reason
+    /// with the node.
     fn update_from(
         &self,
         executable: Pointer<CUgraphExec_st>,

@@ -150,7 +150,8 @@ impl Call<'_> {
 }
 
 impl Call<'_> {
-    /// Returns the memory of a current pool. The codes for unknown locations are not those of other functions.
+    /// Returns the memory of a current pool. The codes for unknown locations are not those of other
+    /// functions.
     fn current_pool_location(
         &self,
         location: &CUmemLocation,

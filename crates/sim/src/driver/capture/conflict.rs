@@ -111,7 +111,8 @@ impl Driver {
 }
 
 impl Locked<'_> {
-    /// Checks that the calling thread may make potentially unsafe calls; captures that forbid them are invalidated.
+    /// Checks that the calling thread may make potentially unsafe calls; captures that forbid them
+    /// are invalidated.
     pub(crate) fn check_potentially_unsafe_call(&mut self) -> Result {
         let driver = self.driver;
         let mode = driver.thread().capture_mode();
@@ -120,7 +121,8 @@ impl Locked<'_> {
             .invalidate_captures(|capture| capture.forbids_unsafe(mode, thread), UNSUPPORTED)
     }
 
-    /// Returns a stream for new work: work of the legacy stream would wait for the blocking streams of captures.
+    /// Returns a stream for new work: work of the legacy stream would wait for the blocking streams
+    /// of captures.
     pub(crate) fn working_stream(&mut self, raw: Pointer<CUstream_st>) -> Result<Id<Stream>> {
         let stream = self.stream(raw)?;
         self.check_no_implicit_wait(stream, true)?;

@@ -42,7 +42,8 @@ impl State {
             .for_each(|captured| captured.is_lost = true);
     }
 
-    /// Makes a stream wait for an event if one of them is in a capture. Returns `true` in this case.
+    /// Makes a stream wait for an event if one of them is in a capture. Returns `true` in this
+    /// case.
     pub(crate) fn wait_captured(&mut self, stream: Id<Stream>, event: Id<Event>) -> Result<bool> {
         let Some(found) = self.events.get(event) else {
             return Ok(false);

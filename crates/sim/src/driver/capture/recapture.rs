@@ -1,7 +1,7 @@
 //! Recaptures: captures whose work replaces that of an existing graph.
 //!
-//! NVIDIA's documentation does not state which call reports a difference. Here it is the call that enqueues the operation, and the end of
-//! the capture if operations are missing.
+//! NVIDIA's documentation does not state which call reports a difference. Here it is the call that
+//! enqueues the operation, and the end of the capture if operations are missing.
 
 use curium_sys::{CUdeviceptr, CUresult};
 
@@ -17,7 +17,8 @@ use crate::result::Result;
 const DIFFERS: CUresult = CUresult::CUDA_ERROR_GRAPH_RECAPTURE_FAILURE;
 
 impl State {
-    /// Replaces the content of the next node of a recapture, which must be of the same kind with the same dependencies.
+    /// Replaces the content of the next node of a recapture, which must be of the same kind with
+    /// the same dependencies.
     pub(crate) fn recapture(
         &mut self,
         stream: Id<Stream>,

@@ -8,7 +8,8 @@ use crate::handle::Id;
 
 /// The contexts of one thread in one driver; the last one is current.
 struct Stack {
-    /// The driver that the stack belongs to: a later one in the same slot starts with an empty stack.
+    /// The driver that the stack belongs to: a later one in the same slot starts with an empty
+    /// stack.
     driver: u64,
     pub(crate) contexts: Vec<Id<Context>>,
 }

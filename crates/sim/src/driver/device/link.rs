@@ -1,7 +1,7 @@
 //! Links between devices, and to the host.
 //!
-//! Every two devices have a link that supports accesses and all atomic operations, as between GPUs on one board, except integrated devices
-//! and those on Windows.
+//! Every two devices have a link that supports accesses and all atomic operations, as between GPUs
+//! on one board, except integrated devices and those on Windows.
 
 use curium_sys::{CUdevice, CUresult};
 

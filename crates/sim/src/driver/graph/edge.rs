@@ -10,7 +10,8 @@ use crate::object::graph::edge::Edge;
 use crate::result::Result;
 
 impl Graphs {
-    /// Returns edges to one node from the distinct nodes that the caller listed, with edge data if any.
+    /// Returns edges to one node from the distinct nodes that the caller listed, with edge data if
+    /// any.
     pub(crate) fn edges(
         &self,
         graph: Id<Graph>,

@@ -65,7 +65,8 @@ impl Executable {
             conditions.lock().begin();
             Ok(())
         }));
-        // Its allocations exist until the launch completes, even if the graph and the executable are destroyed.
+        // Its allocations exist until the launch completes, even if the graph and the executable
+        // are destroyed.
         let plan = self.plan.clone();
         let objects = self.objects.clone();
         let end = Work::Device(Box::new(move |driver| {
@@ -118,8 +119,8 @@ impl Graphs {
         }
     }
 
-    /// Returns `true` if no further executable of a graph can exist: one exists, and the graph has conditional nodes or the executable
-    /// allocates memory.
+    /// Returns `true` if no further executable of a graph can exist: one exists, and the graph has
+    /// conditional nodes or the executable allocates memory.
     pub(crate) fn has_only_executable(&self, graph: Id<Graph>) -> bool {
         let has_conditions = self.has_conditions(graph);
         self.executables.iter().any(|(_, executable)| {
@@ -154,7 +155,8 @@ impl Graphs {
         conditions
     }
 
-    /// Returns `true` if a graph or a part of it has conditional nodes: it cannot be cloned, and only one executable of it can exist.
+    /// Returns `true` if a graph or a part of it has conditional nodes: it cannot be cloned, and
+    /// only one executable of it can exist.
     pub(crate) fn has_conditions(&self, graph: Id<Graph>) -> bool {
         let nodes = self.graph_nodes(graph);
         let has_own = nodes

@@ -12,7 +12,8 @@ use crate::object::graph::object::UserObject;
 use crate::result::Result;
 
 impl Locked<'_> {
-    /// Unlocks the state, and calls the destructors of user objects that have lost their last reference.
+    /// Unlocks the state, and calls the destructors of user objects that have lost their last
+    /// reference.
     pub(crate) fn call_destructors(mut self) {
         let destructors = std::mem::take(&mut self.graphs.destructors);
         drop(self);
@@ -56,7 +57,8 @@ impl Graphs {
         self.release_objects(&objects.unwrap_or_default());
     }
 
-    /// Removes references. Destructors of objects that lose the last one are left to [`Locked::call_destructors`].
+    /// Removes references. Destructors of objects that lose the last one are left to
+    /// [`Locked::call_destructors`].
     pub(crate) fn release_objects(&mut self, objects: &[(Id<UserObject>, u32)]) {
         for (id, count) in objects {
             let Some(object) = self.objects.get_mut(*id) else {

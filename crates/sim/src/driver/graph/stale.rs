@@ -1,6 +1,7 @@
 //! Detection of nodes that use an object after its end.
 //!
-//! Hardware has no check for this: a graph refers to the functions, events and memory of its nodes and does not keep them alive.
+//! Hardware has no check for this: a graph refers to the functions, events and memory of its nodes
+//! and does not keep them alive.
 
 use curium_ptx::exec::{Access, Report, Stale};
 
@@ -77,7 +78,8 @@ impl State {
         self.events.contains(event)
     }
 
-    /// Returns `true` if the code of a launch is loaded: the handle is that of a function or of a kernel of a library.
+    /// Returns `true` if the code of a launch is loaded: the handle is that of a function or of a
+    /// kernel of a library.
     fn has_kernel(&self, node: &KernelNode) -> bool {
         let library_kernel: Id<Kernel> = Id::from_number(node.function.number());
         self.functions.contains(node.function) || self.kernels.contains(library_kernel)

@@ -5,8 +5,8 @@ use curium_sys::{CUlaunchAttributeID as Attribute, CUlaunchAttributeValue, CUres
 use crate::object::launch::{NO_CLUSTER, Shape};
 use crate::result::Result;
 
-/// Applies attributes to the configuration of a launch. Hints are accepted without effect; unsupported attributes that would change the
-/// result are refused.
+/// Applies attributes to the configuration of a launch. Hints are accepted without effect;
+/// unsupported attributes that would change the result are refused.
 pub(crate) fn apply<'a>(
     attributes: impl Iterator<Item = (Attribute, &'a CUlaunchAttributeValue)>,
     shape: &mut Shape,
@@ -27,7 +27,8 @@ pub(crate) fn apply<'a>(
             | Attribute::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN
             | Attribute::CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT => {}
             Attribute::CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE => {
-                // SAFETY: this attribute's value begins with an `int`, for which any bytes are valid.
+                // SAFETY: this attribute's value begins with an `int`, for which any bytes are
+                // valid.
                 match unsafe { value.deviceUpdatableKernelNode }.deviceUpdatable {
                     0 => {}
                     1 => return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED),

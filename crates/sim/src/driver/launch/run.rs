@@ -15,7 +15,8 @@ use crate::report::{self, Persistence};
 use crate::result::Result;
 
 impl Launch {
-    /// Runs the kernel, in a graph with the values that it may set; a fault becomes the sticky code of the device.
+    /// Runs the kernel, in a graph with the values that it may set; a fault becomes the sticky code
+    /// of the device.
     pub(crate) fn run(&self, driver: &Driver, conditions: Option<&SharedConditions>) -> Result {
         let kernel = self.resolved.kernel()?;
         activity::measured(
@@ -82,7 +83,8 @@ struct Workspace<'a> {
 impl<'a> Workspace<'a> {
     const WORDS: usize = 2;
 
-    /// `None` if the allocation fails. The kernel then reads a null address, as in a launch that is not cooperative.
+    /// `None` if the allocation fails. The kernel then reads a null address, as in a launch that is
+    /// not cooperative.
     fn new(driver: &'a Driver, launch: &Launch) -> Option<Self> {
         let owner = Owner {
             context: launch.context,
@@ -141,7 +143,8 @@ impl Driver {
         }
     }
 
-    /// Reports an error if the program continues after it: a warning, or any error with [`Checks::Report`]. Returns `true` if it does.
+    /// Reports an error if the program continues after it: a warning, or any error with
+    /// [`Checks::Report`]. Returns `true` if it does.
     pub(crate) fn report_survivable(&self, report: &Report) -> bool {
         let is_survivable = self.reports.are_survivable(report);
         if is_survivable {
@@ -150,7 +153,8 @@ impl Driver {
         is_survivable
     }
 
-    /// Reports the error of a copy or a fill, if any, and returns its code unless the program continues.
+    /// Reports the error of a copy or a fill, if any, and returns its code unless the program
+    /// continues.
     pub(crate) fn handle_report(&self, fault: Option<Report>) -> Result {
         let Some(fault) = fault.filter(|fault| !self.report_survivable(fault)) else {
             return Ok(());

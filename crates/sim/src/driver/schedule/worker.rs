@@ -74,7 +74,8 @@ impl Locked<'_> {
         }
     }
 
-    /// Runs the only operation that can run on the calling thread, because waking a worker takes longer than a small kernel.
+    /// Runs the only operation that can run on the calling thread, because waking a worker takes
+    /// longer than a small kernel.
     fn run_inline(mut self) -> Self {
         match self.schedule.next(Instant::now()) {
             Next::Run(ticket, target, Work::Device(work)) => self.run(ticket, target, work),
@@ -119,7 +120,8 @@ impl Locked<'_> {
         self
     }
 
-    /// Polls the condition of waiting work. Completes the work if the condition holds, and otherwise puts it back and pauses.
+    /// Polls the condition of waiting work. Completes the work if the condition holds, and
+    /// otherwise puts it back and pauses.
     fn poll_condition(mut self, ticket: Ticket, target: Target, mut wait: Wait) -> Self {
         if self.sticky_error(target.device).is_none() {
             let driver = self.unlock();

@@ -1,6 +1,7 @@
 //! Arrays and mipmapped arrays.
 //!
-//! A sparse array has all of its memory from the start. Mappings are checked as on hardware, and textures return zeros for unmapped tiles.
+//! A sparse array has all of its memory from the start. Mappings are checked as on hardware, and
+//! textures return zeros for unmapped tiles.
 
 use std::sync::Arc;
 

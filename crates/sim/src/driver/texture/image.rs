@@ -187,7 +187,8 @@ fn viewed(levels: Vec<Image>, view: &CUDA_RESOURCE_VIEW_DESC) -> Vec<Image> {
 
 /// Returns the element of a view in another format of the same size.
 fn view_element(format: CUresourceViewFormat) -> Option<Element> {
-    // Formats are numbered in groups of one, two and four channels, followed by the compressed ones.
+    // Formats are numbered in groups of one, two and four channels, followed by the compressed
+    // ones.
     const CHANNELS: [Channel; 8] = [
         Channel::U8,
         Channel::I8,

@@ -63,7 +63,8 @@ pub(crate) fn fixed_layout(format: CUarray_format) -> Option<FixedLayout> {
     Some(FixedLayout { channels, bytes })
 }
 
-/// Returns `false` for a number of channels that the format does not have, and for numbers that are no format.
+/// Returns `false` for a number of channels that the format does not have, and for numbers that are
+/// no format.
 pub(crate) fn has_channels(format: CUarray_format, channels: u32) -> bool {
     /// All formats are below it.
     const END: u32 = 0x100;

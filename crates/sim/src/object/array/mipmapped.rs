@@ -37,7 +37,8 @@ fn half_extent(extent: usize) -> usize {
 }
 
 impl Shape {
-    /// Returns the shapes of all levels. Each extent is halved until all are one. The numbers of layers and of cube faces stay the same.
+    /// Returns the shapes of all levels. Each extent is halved until all are one. The numbers of
+    /// layers and of cube faces stay the same.
     pub(crate) fn levels(self) -> impl Iterator<Item = Self> {
         let is_layered = self.is_layered() || self.flags & CUDA_ARRAY3D_CUBEMAP != 0;
         std::iter::successors(Some(self), move |shape| {

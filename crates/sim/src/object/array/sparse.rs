@@ -1,5 +1,6 @@
-//! Sparse arrays: their tiles, and the memory mapped to them. Here an array has all of its memory from the start; mappings are checked as
-//! on hardware, and textures return zeros for unmapped tiles.
+//! Sparse arrays: their tiles, and the memory mapped to them. Here an array has all of its memory
+//! from the start; mappings are checked as on hardware, and textures return zeros for unmapped
+//! tiles.
 
 use curium_sys::CUDA_ARRAY3D_SPARSE;
 
@@ -21,7 +22,8 @@ impl Shape {
         [self.width, self.rows(), self.layers()]
     }
 
-    /// Returns the elements, rows and layers of a tile of 64 KiB, in the standard block shape of sparse images.
+    /// Returns the elements, rows and layers of a tile of 64 KiB, in the standard block shape of
+    /// sparse images.
     pub(crate) fn tile(&self) -> [u32; 3] {
         let is_volume = self.depth != 0 && !self.is_layered();
         match (self.element().unwrap_or(1), is_volume) {

@@ -63,7 +63,8 @@ pub(crate) struct Copy3D {
 #[derive(Clone, Copy)]
 pub(crate) struct Set(pub(crate) CUDA_MEMSET_NODE_PARAMS);
 
-// SAFETY: the caller that describes a copy permits the driver to use the host's memory from other threads: that is its contract.
+// SAFETY: the caller that describes a copy permits the driver to use the host's memory from other
+// threads: that is its contract.
 unsafe impl Send for Copy3D {}
 
 // SAFETY: a shared description is only read.
@@ -124,7 +125,8 @@ impl Content {
         }
     }
 
-    /// Returns `true` if the node allocates or frees memory. Such nodes cannot be removed from a graph.
+    /// Returns `true` if the node allocates or frees memory. Such nodes cannot be removed from a
+    /// graph.
     pub(crate) fn is_memory(&self) -> bool {
         matches!(self, Self::Allocate(_) | Self::Free(_))
     }
@@ -161,7 +163,8 @@ impl Content {
 }
 
 impl KernelNode {
-    /// Returns the description of the node; the parameter list and its values live as long as the node has them.
+    /// Returns the description of the node; the parameter list and its values live as long as the
+    /// node has them.
     pub(crate) fn description(&self) -> CUDA_KERNEL_NODE_PARAMS {
         let shape = self.launch.shape();
         CUDA_KERNEL_NODE_PARAMS {

@@ -31,7 +31,8 @@ impl Object for Executable {
 }
 
 impl Executable {
-    /// Replaces the conditional values by those of an updated graph. Launches that were enqueued before keep theirs.
+    /// Replaces the conditional values by those of an updated graph. Launches that were enqueued
+    /// before keep theirs.
     pub(crate) fn adopt_conditions(&mut self, mut conditions: Conditions) {
         conditions.keep_values(&self.conditions.lock());
         self.conditions = Arc::new(Mutex::new(Rank::GraphConditions, conditions));

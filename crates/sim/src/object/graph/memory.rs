@@ -12,8 +12,8 @@ use crate::object::graph::plan::Plan;
 /// The step in which graphs reserve memory on a device.
 const STEP: u64 = 32 << 20;
 
-/// Memory of an allocation node. It exists as long as the graph and its executables do and, if a launch has allocated it, until it is
-/// freed; its contents are not kept between launches.
+/// Memory of an allocation node. It exists as long as the graph and its executables do and, if a
+/// launch has allocated it, until it is freed; its contents are not kept between launches.
 #[derive(Clone)]
 pub(crate) struct Allocation {
     pub(crate) params: CUDA_MEM_ALLOC_NODE_PARAMS,
@@ -40,7 +40,8 @@ pub(crate) struct NodeMemory {
     pub(crate) is_live: bool,
     /// `true` if a launch has allocated it and it was not trimmed since.
     pub(crate) is_mapped: bool,
-    /// `true` if no graph or executable has the node any more. The memory is then released when it is freed.
+    /// `true` if no graph or executable has the node any more. The memory is then released when it
+    /// is freed.
     pub(crate) is_orphan: bool,
 }
 
@@ -97,7 +98,8 @@ impl GraphMemory {
         Some(Freed::ForGood)
     }
 
-    /// Records that the last node of an allocation is gone. Returns `true` if the allocation remains because it is live.
+    /// Records that the last node of an allocation is gone. Returns `true` if the allocation
+    /// remains because it is live.
     pub(crate) fn orphan(&mut self, address: CUdeviceptr) -> bool {
         let Some(memory) = self.allocations.get_mut(&address) else {
             return false;
@@ -110,7 +112,8 @@ impl GraphMemory {
         is_live
     }
 
-    /// Returns the bytes of a device in use and reserved. As on hardware, memory that a launch freed remains in use until it is trimmed.
+    /// Returns the bytes of a device in use and reserved. As on hardware, memory that a launch
+    /// freed remains in use until it is trimmed.
     pub(crate) fn bytes(&self, device: usize) -> [u64; 2] {
         let mapped: u64 = self
             .allocations

@@ -46,7 +46,8 @@ impl Arguments {
             _ if kernel.params.is_empty() => {}
             Self::Nothing => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
             Self::Pointers(pointers) => {
-                // SAFETY: the caller of a launch passes as many pointers as the kernel has parameters.
+                // SAFETY: the caller of a launch passes as many pointers as the kernel has
+                // parameters.
                 let pointers =
                     unsafe { elements(pointers.as_ptr().cast_const(), kernel.params.len()) }?;
                 for (parameter, pointer) in kernel.params.iter().zip(pointers) {
@@ -78,14 +79,16 @@ impl Arguments {
 ///
 /// # Safety
 ///
-/// The list is valid for `cuLaunchKernel`: it ends with the end key, and each value has the type of its key.
+/// The list is valid for `cuLaunchKernel`: it ends with the end key, and each value has the type of
+/// its key.
 unsafe fn argument_buffer<'a>(extra: Pointer<*mut c_void>) -> Result<&'a [u8]> {
     let invalid = CUresult::CUDA_ERROR_INVALID_VALUE;
     let mut entry = extra.as_ptr().cast_const();
     let mut start = None;
     let mut size = None;
     for _ in 0..MAX_KEYS {
-        // SAFETY: the caller guarantees that the list ends with its end key, after which nothing is read.
+        // SAFETY: the caller guarantees that the list ends with its end key, after which nothing is
+        // read.
         let key = unsafe { entry.read() };
         if key == CU_LAUNCH_PARAM_END {
             // SAFETY: the caller guarantees that the buffer has the length in the list.

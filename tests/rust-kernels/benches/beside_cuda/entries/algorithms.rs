@@ -504,7 +504,8 @@ fn mandelbrot(bench: &Bench, entry: &Entry) -> Result<Row> {
         entry,
         Comparison {
             outputs: image,
-            // Where z is near the limit, another order of roundings changes the number of iterations.
+            // Where z is near the limit, another order of roundings changes the number of
+            // iterations.
             tolerance: Tolerance::Share(0.01),
             prepare: &nothing,
             kernel: &|kernels| kernels.mandelbrot.kernel(),

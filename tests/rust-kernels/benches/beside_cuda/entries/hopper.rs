@@ -49,7 +49,8 @@ fn bf16(number: f32) -> u16 {
     ((bits + 0x7fff + (bits >> 16 & 1)) >> 16) as u16
 }
 
-/// c = a * bᵀ in blocks of 128 rows. The numbers are multiples of 1/2 from -1 to 1, so that the sums are exact.
+/// c = a * bᵀ in blocks of 128 rows. The numbers are multiples of 1/2 from -1 to 1, so that the
+/// sums are exact.
 fn gemm(bench: &Bench, entry: &Entry, block_columns: usize, stages: usize) -> Result<Row> {
     let rows = bench.size(8192, 200);
     let columns = bench.size(8192, 328);

@@ -169,9 +169,11 @@ pub(super) fn rotm<T: Number + RealElement>(blas: &mut Blas, random: &mut Random
     Ok(())
 }
 
-/// Checks the matrix `h` by its definition: it turns the point to a second coordinate of 0, and transposed(h) · d' · h is d.
+/// Checks the matrix `h` by its definition: it turns the point to a second coordinate of 0, and
+/// transposed(h) · d' · h is d.
 pub(super) fn rotmg<T: Number + RealElement>(blas: &mut Blas, random: &mut Random) -> Result<()> {
-    // The reference implementation loses elements when it rescales twice, so only the simulated library is tested with such values.
+    // The reference implementation loses elements when it rescales twice, so only the simulated
+    // library is tested with such values.
     let most = if uses_cuda() { 4 } else { 40 };
     let scale = |random: &mut Random| 2.0_f64.powi(random.below(2 * most) as i32 - most as i32);
     let positive = |random: &mut Random| {

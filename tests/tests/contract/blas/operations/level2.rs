@@ -201,7 +201,8 @@ pub(super) fn trmv<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()
     Ok(())
 }
 
-/// A solution is checked by the product that it solves: with a unit diagonal and few rows, which keeps its elements small.
+/// A solution is checked by the product that it solves: with a unit diagonal and few rows, which
+/// keeps its elements small.
 pub(super) fn trsv<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
     let stream = blas.stream().clone();
     let n = 1 + random.below(4);

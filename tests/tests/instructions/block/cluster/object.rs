@@ -1,4 +1,5 @@
-//! Barrier objects of the next block: arrivals, and stores, reductions and copies that complete on them.
+//! Barrier objects of the next block: arrivals, and stores, reductions and copies that complete on
+//! them.
 
 use super::{MEET, NEXT, before, exchange};
 use crate::block::atomic::Target;
@@ -12,8 +13,8 @@ pub(super) fn forms() -> Vec<BlockForm> {
     forms
 }
 
-/// Initializes a barrier object at `%r10` in each block (the next block's is at `%r11`) for all threads of a block;
-/// then the cluster synchronizes.
+/// Initializes a barrier object at `%r10` in each block (the next block's is at `%r11`) for all
+/// threads of a block; then the cluster synchronizes.
 fn objects(count: usize) -> String {
     format!(
         ".shared .align 8 .b64 object;
@@ -37,7 +38,8 @@ WAIT:
     @!%p2 bra WAIT;
     ";
 
-/// Orders a word before an arrival without cluster scope, which orders accesses only within its block.
+/// Orders a word before an arrival without cluster scope, which orders accesses only within its
+/// block.
 const FENCE: &str = "fence.acq_rel.cluster;\n    ";
 
 /// Arrivals at the next block's barrier object, which order a word.
@@ -200,7 +202,8 @@ const READ: &str = "ld.shared.v2.b64 {%l8, %l9}, [%shared];
     st.global.v2.b64 [%out+16], {%l10, %l11};
     ";
 
-/// Bulk copies to the next block, from shared and from global memory, and to several blocks at once.
+/// Bulk copies to the next block, from shared and from global memory, and to several blocks at
+/// once.
 fn copies() -> Vec<BlockForm> {
     let object = objects(THREADS);
     let expect = "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r10], 32;\n    ";

@@ -1,4 +1,5 @@
-//! Seeded random tiles of tensors, and the location of each element in the tensor and in shared memory.
+//! Seeded random tiles of tensors, and the location of each element in the tensor and in shared
+//! memory.
 
 use curium_driver::{Result, Stream};
 use curium_memory::{
@@ -71,7 +72,8 @@ pub(super) struct Part {
     pub(super) at: Vec<i32>,
 }
 
-/// An element of a tile, or a slice of channels: its location in shared memory, and in the tensor if it is in bounds.
+/// An element of a tile, or a slice of channels: its location in shared memory, and in the tensor
+/// if it is in bounds.
 pub(super) struct Piece {
     pub(super) shared: usize,
     pub(super) tensor: Option<usize>,
@@ -145,7 +147,8 @@ impl Part {
         part.at = vec![0; wanted.rank];
         for dimension in spatial {
             let extent = part.extents[dimension] as i32;
-            // A stored tile starts and ends within the tensor, and at least one pixel lies in the bounding box.
+            // A stored tile starts and ends within the tensor, and at least one pixel lies in the
+            // bounding box.
             let least = if wanted.writes { 0 } else { -2 };
             let low = (random.below(5) as i32 - 2).clamp(least, extent - 1);
             let high = (random.below(5) as i32 - 2).clamp(low + 1 - extent, -least);
@@ -172,7 +175,8 @@ impl Part {
         part
     }
 
-    /// Returns a row of a matrix, and the coordinates of a gather of four such rows in random order.
+    /// Returns a row of a matrix, and the coordinates of a gather of four such rows in random
+    /// order.
     pub(super) fn four_rows(seed: u64) -> (Self, Vec<i32>) {
         let random = &mut Random(seed);
         let wanted = Wanted {
@@ -327,7 +331,8 @@ impl Part {
         self.pieces().len() * self.unit()
     }
 
-    /// Returns the size of the tensor in bytes, including the bytes that stores write past the last element.
+    /// Returns the size of the tensor in bytes, including the bytes that stores write past the last
+    /// element.
     fn size(&self) -> usize {
         let last: usize = self.extents[1..]
             .iter()
@@ -472,8 +477,8 @@ impl Part {
         }
     }
 
-    /// Returns the swizzled location of a byte of the tile in shared memory: 16-byte units are permuted in each line by
-    /// its number.
+    /// Returns the swizzled location of a byte of the tile in shared memory: 16-byte units are
+    /// permuted in each line by its number.
     pub(super) fn swizzled(&self, linear: usize) -> usize {
         let line = linear / 128;
         let chunk = linear / 16 % 8;

@@ -14,8 +14,8 @@ pub(in crate::block) fn forms() -> Vec<BlockForm> {
     forms
 }
 
-/// The operations with the types they support in global memory, in the shared memory of a cluster, and for tensor
-/// elements.
+/// The operations with the types they support in global memory, in the shared memory of a cluster,
+/// and for tensor elements.
 const OPERATIONS: [(&str, &str, &str, &str); 8] = [
     (
         "add",
@@ -47,7 +47,8 @@ const NAMES: [&str; 10] = [
     "u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f64", "bf16",
 ];
 
-/// Returns random values of a type as bytes: halves of small numbers for floating-point types, whose sums are exact.
+/// Returns random values of a type as bytes: halves of small numbers for floating-point types,
+/// whose sums are exact.
 fn values(kind: &str, bytes: usize, seed: u64) -> Vec<u8> {
     let mut random = Random(seed);
     let mut value = || {
@@ -74,7 +75,8 @@ fn width(kind: &str) -> usize {
         / 8
 }
 
-/// Converts between the bits of a floating-point type and the number they represent; both are exact here.
+/// Converts between the bits of a floating-point type and the number they represent; both are exact
+/// here.
 fn number(kind: &str, bits: u64) -> f64 {
     match kind {
         "f16" => F16.value(bits),

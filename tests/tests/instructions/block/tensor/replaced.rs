@@ -4,7 +4,8 @@ use super::part::{Part, Wanted};
 use super::{BlockForm, LEAVE, MARK, coordinates, form, left, loaded, prepared};
 use crate::operands::hash;
 
-/// Returns the modified fields of a tensor map: the suffix, and the operands after the map's address.
+/// Returns the modified fields of a tensor map: the suffix, and the operands after the map's
+/// address.
 fn changes(part: &Part) -> Vec<(&'static str, String)> {
     let rank = part.extents.len();
     let mut changes = vec![
@@ -72,7 +73,8 @@ pub(super) fn forms() -> Vec<BlockForm> {
                 )
             })
             .collect();
-        // The first warp copies the words of the map, and the modified ones to the location of the map.
+        // The first warp copies the words of the map, and the modified ones to the location of the
+        // map.
         let code = format!(
             ".shared .align 128 .b8 map[128]; mov.u32 %r23, map;
     {}{set}

@@ -13,8 +13,8 @@ pub(in crate::block) fn forms() -> Vec<BlockForm> {
     forms
 }
 
-/// Applies `change` to each stored element: to the old element of the tensor and the element of the tile. Stores that
-/// exceed a row write its elements up to the next multiple of 16 bytes too.
+/// Applies `change` to each stored element: to the old element of the tensor and the element of the
+/// tile. Stores that exceed a row write its elements up to the next multiple of 16 bytes too.
 pub(super) fn written(
     part: &Part,
     content: &[u8],

@@ -16,7 +16,8 @@ fn direction(thread: usize) -> [f64; 3] {
     std::array::from_fn(|axis| coordinate(axis, thread) - 0.125 + SHIFTS[axis])
 }
 
-/// Returns the face of a direction, and the coordinates on it from 0 to 1: the table of the CUDA Programming Guide.
+/// Returns the face of a direction, and the coordinates on it from 0 to 1: the table of the CUDA
+/// Programming Guide.
 fn face([x, y, z]: [f64; 3]) -> (usize, [f64; 2]) {
     let most = x.abs().max(y.abs()).max(z.abs());
     let (face, s, t) = match () {
@@ -48,7 +49,8 @@ const GEOMETRIES: [Geometry; 2] = [
     },
 ];
 
-/// Returns code that loads a direction into `%r16` to `%r18`, and one beyond the last cubemap into `%r20`.
+/// Returns code that loads a direction into `%r16` to `%r18`, and one beyond the last cubemap into
+/// `%r20`.
 fn directions() -> String {
     format!(
         "rem.u32 %r20, %thread, 3;\n    {}{}",
@@ -91,7 +93,8 @@ fn picture(channel: Channel, geometry: Geometry, levels: u32) -> Picture {
     picture
 }
 
-/// Cubemaps, single and layered, with no level, with a level, and with gradients small enough for level 0.
+/// Cubemaps, single and layered, with no level, with a level, and with gradients small enough for
+/// level 0.
 pub(super) fn forms() -> Vec<BlockForm> {
     let mut forms = gathers();
     for (geometry, (kind, channel, result)) in GEOMETRIES

@@ -1,4 +1,5 @@
-//! Mipmap levels: by number, by gradients, with linear filtering between two, with a bias and with clamping.
+//! Mipmap levels: by number, by gradients, with linear filtering between two, with a bias and with
+//! clamping.
 
 use curium_memory::{FilterMode, TextureFlags};
 
@@ -6,7 +7,8 @@ use super::{GEOMETRIES, HANDLE, RESULT, coordinates, leave, left, place, scales}
 use crate::block::image::{Channel, Picture};
 use crate::block::{BlockForm, THREADS};
 
-/// Returns forms for levels by number, by gradients, between two levels, with a bias and with clamping.
+/// Returns forms for levels by number, by gradients, between two levels, with a bias and with
+/// clamping.
 pub(super) fn forms() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for geometry in GEOMETRIES {
@@ -46,7 +48,8 @@ pub(super) fn forms() -> Vec<BlockForm> {
         ];
         for (name, options, level) in cases {
             let picture = Picture { options, ..picture };
-            // From -0.75 to 3 in quarters plus a sixteenth, because no level is nearest halfway between two.
+            // From -0.75 to 3 in quarters plus a sixteenth, because no level is nearest halfway
+            // between two.
             let quarters = "and.b32 %r21, %thread, 15;
     sub.s32 %r21, %r21, 3;
     cvt.rn.f32.s32 %r21, %r21;

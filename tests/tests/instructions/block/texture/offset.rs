@@ -1,5 +1,5 @@
-//! Texel offsets, which are added before the address mode is applied, and depth-compare operands. No CUDA texture
-//! compares, and an H100 ignores these operands.
+//! Texel offsets, which are added before the address mode is applied, and depth-compare operands.
+//! No CUDA texture compares, and an H100 ignores these operands.
 
 use std::sync::Arc;
 
@@ -101,7 +101,8 @@ fn kinds() -> Vec<BlockForm> {
     forms
 }
 
-/// Returns out-of-bounds coordinates, normalized and unnormalized, with nearest and linear filtering.
+/// Returns out-of-bounds coordinates, normalized and unnormalized, with nearest and linear
+/// filtering.
 fn modes() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     let modes = [
@@ -115,8 +116,8 @@ fn modes() -> Vec<BlockForm> {
         .into_iter()
         .flat_map(|geometry| modes.map(|mode| (geometry, mode)))
     {
-        // The compiler leaves the upper bits of a negative offset in the second dimension, which a 1D texture does not
-        // have.
+        // The compiler leaves the upper bits of a negative offset in the second dimension, which a
+        // 1D texture does not have.
         if geometry.name == "1d" && mode == AddressMode::Border {
             continue;
         }

@@ -1,5 +1,5 @@
-//! Multisample textures, of which arrays have one sample; residency predicates, which are true for every element of an
-//! array; and independent samplers.
+//! Multisample textures, of which arrays have one sample; residency predicates, which are true for
+//! every element of an array; and independent samplers.
 
 use curium_memory::{AddressMode, ArrayFlags, FilterMode, TextureFlags, TextureOptions};
 
@@ -18,7 +18,8 @@ pub(super) fn forms() -> Vec<BlockForm> {
     forms
 }
 
-/// Returns forms whose first coordinate is the sample index: sample 0 exists, and the others are zero.
+/// Returns forms whose first coordinate is the sample index: sample 0 exists, and the others are
+/// zero.
 fn samples() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for ((geometry, name), way) in [(GEOMETRIES[1], "2dms"), (GEOMETRIES[4], "a2dms")]
@@ -80,7 +81,8 @@ fn leave_all(kind: &str) -> String {
     )
 }
 
-/// Returns each geometry with each result type and each level operand, including out-of-bounds coordinates.
+/// Returns each geometry with each result type and each level operand, including out-of-bounds
+/// coordinates.
 fn residents() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for (geometry, (kind, channel, result)) in GEOMETRIES

@@ -1,6 +1,7 @@
-//! Textures with integer coordinates, as an H100 fetches them: out-of-bounds elements are zero in every address mode,
-//! and an explicit level uses the nearest element. 1D textures support them only on linear memory, not on arrays. With
-//! gradients the bits of the integers are interpreted as floating-point numbers, which are almost zero here.
+//! Textures with integer coordinates, as an H100 fetches them: out-of-bounds elements are zero in
+//! every address mode, and an explicit level uses the nearest element. 1D textures support them
+//! only on linear memory, not on arrays. With gradients the bits of the integers are interpreted as
+//! floating-point numbers, which are almost zero here.
 
 use std::sync::Arc;
 
@@ -40,8 +41,8 @@ pub(super) fn forms() -> Vec<BlockForm> {
     forms
 }
 
-/// Returns code that loads the index of an element into `%r16` to `%r18`, from one before the first to one after the
-/// last.
+/// Returns code that loads the index of an element into `%r16` to `%r18`, from one before the first
+/// to one after the last.
 fn elements([width, height, depth]: [usize; 3]) -> String {
     format!(
         "rem.u32 %r16, %thread, {};

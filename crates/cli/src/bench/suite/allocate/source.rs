@@ -71,7 +71,8 @@ impl Source {
         match (implementation, self.driver_allocator) {
             (Implementation::Curium, _) => {
                 let pointer = DevicePointer::from_raw(address);
-                // SAFETY: the memory was allocated from this resource with this size and alignment, and is not in use.
+                // SAFETY: the memory was allocated from this resource with this size and alignment,
+                // and is not in use.
                 Ok(unsafe { self.cache.deallocate(stream, pointer, bytes, ALIGN) }?)
             }
             (Implementation::C, DriverAllocator::Pool) => free_in_pool(stream, address),

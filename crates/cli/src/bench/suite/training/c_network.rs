@@ -110,8 +110,8 @@ impl<'a> CNetwork<'a> {
     }
 
     fn launch(&self, kernel: CUfunction, arguments: &mut [*mut c_void; 4]) -> Result<()> {
-        // SAFETY: the kernel has parameters of these sizes; the buffers have the length passed to it, and are used on
-        // this stream only.
+        // SAFETY: the kernel has parameters of these sizes; the buffers have the length passed to
+        // it, and are used on this stream only.
         unsafe {
             call!(
                 self.driver,

@@ -60,7 +60,8 @@ impl Network {
         })
     }
 
-    /// Enqueues a step on `stream`, and the updates of weights and biases on `branches` in turn, which may be the same stream.
+    /// Enqueues a step on `stream`, and the updates of weights and biases on `branches` in turn,
+    /// which may be the same stream.
     pub(super) fn step(&mut self, stream: &Stream, branches: &[Stream]) -> curium::Result<()> {
         self.forward(stream)?;
         self.backward(stream, branches)

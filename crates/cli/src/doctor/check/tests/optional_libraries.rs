@@ -17,7 +17,8 @@ fn library(
     }
 }
 
-/// Returns the finding about a library on a healthy machine whose driver supports this CUDA version.
+/// Returns the finding about a library on a healthy machine whose driver supports this CUDA
+/// version.
 fn about(library: OptionalLibrary, cuda: &str) -> Finding {
     let environment = Environment {
         libraries: vec![library],

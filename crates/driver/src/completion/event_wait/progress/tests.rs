@@ -132,8 +132,8 @@ mod model {
         }
     }
 
-    /// A task polls once more whenever it is woken. The last query comes after everything else, so the task must have been woken
-    /// since its last poll, or be ready.
+    /// A task polls once more whenever it is woken. The last query comes after everything else, so
+    /// the task must have been woken since its last poll, or be ready.
     ///
     /// With a callback of the driver, the entry is added before the first poll.
     fn task_is_woken(mutation: Option<Mutation>) {

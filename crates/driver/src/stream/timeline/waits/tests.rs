@@ -1,4 +1,5 @@
-//! The list of waiting tasks: its order, and every interleaving of tasks, the background thread and the device.
+//! The list of waiting tasks: its order, and every interleaving of tasks, the background thread and
+//! the device.
 
 use super::*;
 
@@ -59,7 +60,8 @@ mod model {
     /// A defect of the protocol that the model must find.
     #[derive(Clone, Copy, Debug, Eq, PartialEq)]
     enum Mutation {
-        /// The background thread removes the entry without the lock under which it saw that no task waits.
+        /// The background thread removes the entry without the lock under which it saw that no task
+        /// waits.
         EndsWithoutTheLock,
         /// A task does not hand over a timeline that is not watched.
         ForgetsToBegin,
@@ -116,8 +118,8 @@ mod model {
         builder.check(model);
     }
 
-    /// Two tasks wait for two numbers, which the device writes, while the background thread looks. The last look is after
-    /// everything else, so that every task that waits must be woken.
+    /// Two tasks wait for two numbers, which the device writes, while the background thread looks.
+    /// The last look is after everything else, so that every task that waits must be woken.
     fn every_task_is_woken(mutation: Option<Mutation>) {
         check(move || {
             let model = Model::new(mutation);

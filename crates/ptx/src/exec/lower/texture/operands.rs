@@ -1,4 +1,5 @@
-//! The operands of `tex` and `tld4`: the results, the texture and coordinates, and optional operands.
+//! The operands of `tex` and `tld4`: the results, the texture and coordinates, and optional
+//! operands.
 
 use super::geometry;
 use crate::exec::image::{Coordinates, Detail, Geometry};
@@ -36,7 +37,8 @@ impl<'i> Operands<'i> {
     }
 }
 
-/// Returns `true` if an instruction reads one of several samples of an element. CUDA arrays have one.
+/// Returns `true` if an instruction reads one of several samples of an element. CUDA arrays have
+/// one.
 pub(super) fn has_samples(instruction: &Instruction) -> bool {
     [Keyword::Dimension2dms, Keyword::A2dms]
         .into_iter()
@@ -77,8 +79,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Returns the rows of the offset in each direction, if there is one. A depth comparison has no effect: no CUDA texture compares, and
-    /// hardware ignores the operand too.
+    /// Returns the rows of the offset in each direction, if there is one. A depth comparison has no
+    /// effect: no CUDA texture compares, and hardware ignores the operand too.
     pub(super) fn trailing(
         &mut self,
         instruction: &Instruction,
@@ -153,7 +155,8 @@ impl Lowerer<'_> {
         Ok(self.elements(operand, scalar)?.0)
     }
 
-    /// Returns the rows of the coordinates of an access. They may be preceded by the layer, and that by the sample number.
+    /// Returns the rows of the coordinates of an access. They may be preceded by the layer, and
+    /// that by the sample number.
     pub(in crate::exec::lower) fn coordinates(
         &mut self,
         instruction: &Instruction,

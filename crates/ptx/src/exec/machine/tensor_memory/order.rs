@@ -1,8 +1,10 @@
 //! The pending accesses to tensor memory, for the check of races.
 //!
-//! Products and copies complete when a thread observes the mbarrier object of a later `tcgen05.commit`. Loads and stores complete at
-//! `tcgen05.wait`. Products and copies are ordered among themselves. An access that overlaps a pending one of the other kind is a race if
-//! one of both writes. A wait by any thread counts for all threads of the block, so correct programs are never reported.
+//! Products and copies complete when a thread observes the mbarrier object of a later
+//! `tcgen05.commit`. Loads and stores complete at `tcgen05.wait`. Products and copies are ordered
+//! among themselves. An access that overlaps a pending one of the other kind is a race if one of
+//! both writes. A wait by any thread counts for all threads of the block, so correct programs are
+//! never reported.
 
 use std::ops::Range;
 
@@ -46,7 +48,8 @@ struct PendingTransfer {
 }
 
 impl AccessOrder {
-    /// Records an access by a product or a copy. Returns the access of a load or a store that it races with.
+    /// Records an access by a product or a copy. Returns the access of a load or a store that it
+    /// races with.
     pub(crate) fn record_product(&mut self, access: TensorAccess) -> Option<TensorAccess> {
         let race = self
             .transfers
@@ -67,7 +70,8 @@ impl AccessOrder {
         race
     }
 
-    /// Records an access by a load or a store of a warp. Returns the access of a product or a copy that it races with.
+    /// Records an access by a load or a store of a warp. Returns the access of a product or a copy
+    /// that it races with.
     pub(crate) fn record_transfer(
         &mut self,
         warp: u32,
@@ -89,8 +93,8 @@ impl AccessOrder {
         race
     }
 
-    /// Makes an mbarrier object of the block track the thread's accesses. Objects of other blocks order them in ways that are not
-    /// recorded, so the accesses then count as complete.
+    /// Makes an mbarrier object of the block track the thread's accesses. Objects of other blocks
+    /// order them in ways that are not recorded, so the accesses then count as complete.
     pub(crate) fn commit(&mut self, thread: u16, barrier: Option<u64>) {
         match barrier {
             Some(barrier) => {

@@ -1,6 +1,7 @@
 //! Aligned sums with AVX2: eight neighboring sums at a time, of several rows.
 //!
-//! The compiler would vectorize the plain loops over the terms instead of the sums, and load the factors of B for each row.
+//! The compiler would vectorize the plain loops over the terms instead of the sums, and load the
+//! factors of B for each row.
 
 use std::arch::x86_64::{
     __m256, __m256i, _MM_FROUND_TO_NEAREST_INT, _mm256_abs_epi32, _mm256_add_epi32,

@@ -79,7 +79,8 @@ fn integer_atomic(operation: Operation, scalar: ScalarType) -> Option<Handler> {
     })
 }
 
-/// Returns the handler of an addition of f32. It flushes subnormals in global memory, but not in shared memory.
+/// Returns the handler of an addition of f32. It flushes subnormals in global memory, but not in
+/// shared memory.
 fn float_add(space: Space) -> Handler {
     match space {
         Space::Global => atomic::<u32, u32, _>(|old, b, _| flushed_sum(old, b)),

@@ -1,4 +1,5 @@
-//! Accesses of a warp to scattered addresses in one allocation: checked once per warp, then performed per lane.
+//! Accesses of a warp to scattered addresses in one allocation: checked once per warp, then
+//! performed per lane.
 
 use crate::exec::frame::InFile;
 use crate::exec::machine::op::Op;
@@ -40,7 +41,8 @@ fn load_half<T: Load, D: InFile>(
     }
 }
 
-/// Stores each active lane's value, the lowest lane first. Returns `false` if the lanes must be handled one by one.
+/// Stores each active lane's value, the lowest lane first. Returns `false` if the lanes must be
+/// handled one by one.
 #[inline(always)]
 pub(crate) fn store<T: Word, S: InFile>(unit: &mut Unit<'_>, op: &Op) -> bool {
     let Some(lanes) = resolve::<T>(unit, op, AccessMode::Write) else {
@@ -53,8 +55,9 @@ pub(crate) fn store<T: Word, S: InFile>(unit: &mut Unit<'_>, op: &Op) -> bool {
     true
 }
 
-/// Resolves the lanes' addresses for writing, if they are in the block's own shared memory. The functions are not inlined, because each
-/// atomic operation has a handler. `WIDE` requires AVX2, FMA and F16C.
+/// Resolves the lanes' addresses for writing, if they are in the block's own shared memory. The
+/// functions are not inlined, because each atomic operation has a handler. `WIDE` requires AVX2,
+/// FMA and F16C.
 #[inline(always)]
 pub(crate) fn resolve_in_shared<T: Word, const WIDE: bool>(
     unit: &mut Unit<'_>,
@@ -95,7 +98,8 @@ fn resolve_if_shared<T: Word>(unit: &mut Unit<'_>, op: &Op) -> Option<LaneAddres
     }
 }
 
-/// Resolves the lanes' addresses, if all are aligned and in one segment. Inactive lanes get the address of an active one.
+/// Resolves the lanes' addresses, if all are aligned and in one segment. Inactive lanes get the
+/// address of an active one.
 #[inline(always)]
 fn resolve<T: Word>(unit: &mut Unit<'_>, op: &Op, mode: AccessMode) -> Option<LaneAddresses<T>> {
     let mut addresses = addresses(unit, op);

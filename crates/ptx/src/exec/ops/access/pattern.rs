@@ -1,8 +1,9 @@
 //! Accesses of a whole warp by the access pattern of its addresses.
 //!
-//! The most frequent accesses of kernels have a pattern: consecutive elements, one address for all, and both for the sixteen columns of a
-//! tile. They require one comparison of all addresses with the expected ones, and one bounds check for each half. Later instructions
-//! with the same address register reuse the result of the comparison (see [`AccessPatternCache`]).
+//! The most frequent accesses of kernels have a pattern: consecutive elements, one address for all,
+//! and both for the sixteen columns of a tile. They require one comparison of all addresses with
+//! the expected ones, and one bounds check for each half. Later instructions with the same address
+//! register reuse the result of the comparison (see [`AccessPatternCache`]).
 
 use super::{Load, segment};
 use crate::exec::frame::InFile;
@@ -40,7 +41,8 @@ impl AccessPattern {
         }
     }
 
-    /// Adds the offset of an instruction. Returns `None` if 32-bit addresses wrap within a half warp.
+    /// Adds the offset of an instruction. Returns `None` if 32-bit addresses wrap within a half
+    /// warp.
     #[inline(always)]
     fn with_offset(self, op: &Op) -> Option<Self> {
         let starts = self.starts.map(|start| start.wrapping_add(op.imm));
@@ -52,8 +54,8 @@ impl AccessPattern {
         (last <= u32::MAX.into()).then_some(Self { starts, ..self })
     }
 
-    /// Returns the stride of an instruction's access pattern and the host memory of each half warp, if all lanes are active, aligned and
-    /// in bounds.
+    /// Returns the stride of an instruction's access pattern and the host memory of each half warp,
+    /// if all lanes are active, aligned and in bounds.
     #[inline(always)]
     fn resolve<T: Word>(
         unit: &mut Unit<'_>,
@@ -109,7 +111,8 @@ pub(crate) fn for_full_warp(unit: &Unit<'_>, op: &Op) -> Option<AccessPattern> {
     }
 }
 
-/// Returns the pattern like [`for_full_warp`], and caches that of the address register if the instruction has a slot for it.
+/// Returns the pattern like [`for_full_warp`], and caches that of the address register if the
+/// instruction has a slot for it.
 #[inline(always)]
 pub(crate) fn for_full_warp_cached(unit: &mut Unit<'_>, op: &Op) -> Option<AccessPattern> {
     let register = if unit.active == FULL {
@@ -123,8 +126,8 @@ pub(crate) fn for_full_warp_cached(unit: &mut Unit<'_>, op: &Op) -> Option<Acces
     register?.with_offset(op)
 }
 
-/// Loads each lane's value. Returns `false` if a lane is inactive, if the addresses have no pattern, or if they are misaligned or out of
-/// bounds.
+/// Loads each lane's value. Returns `false` if a lane is inactive, if the addresses have no
+/// pattern, or if they are misaligned or out of bounds.
 #[inline(always)]
 pub(crate) fn load<T: Load, D: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> bool {
     let Some((stride, halves)) = AccessPattern::resolve::<T::Word>(unit, op, AccessMode::Read)
@@ -135,7 +138,8 @@ pub(crate) fn load<T: Load, D: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op
     true
 }
 
-/// Loads like [`load`] through the cached pattern. Returns `false` if a lane is inactive, or if no pattern is cached that is in bounds.
+/// Loads like [`load`] through the cached pattern. Returns `false` if a lane is inactive, or if no
+/// pattern is cached that is in bounds.
 #[inline(always)]
 pub(crate) fn load_again<T: Load, D: InFile, const WIDE: bool>(
     unit: &mut Unit<'_>,
@@ -171,7 +175,8 @@ fn load_halves<T: Load, D: InFile, const WIDE: bool>(
     }
 }
 
-/// Loads elements of vectors. A separate function, so that the handlers need not save registers for it.
+/// Loads elements of vectors. A separate function, so that the handlers need not save registers for
+/// it.
 #[inline(never)]
 fn load_strided<T: Load, D: InFile>(target: &mut [D; HALF], bytes: HostBytes, stride: u64) {
     for (lane, value) in target.iter_mut().enumerate() {
@@ -189,7 +194,8 @@ pub(crate) fn store<T: Word, S: InFile, const WIDE: bool>(unit: &mut Unit<'_>, o
     true
 }
 
-/// Stores like [`store`] through the cached pattern. Returns `false` in the same cases as [`load_again`].
+/// Stores like [`store`] through the cached pattern. Returns `false` in the same cases as
+/// [`load_again`].
 #[inline(always)]
 pub(crate) fn store_again<T: Word, S: InFile, const WIDE: bool>(
     unit: &mut Unit<'_>,

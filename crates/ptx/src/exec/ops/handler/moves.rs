@@ -62,7 +62,8 @@ pub(crate) fn add_doubles() -> Handler {
     binary(|a: u64, b: u64| a.wrapping_add(b))
 }
 
-/// Returns the handler that inserts a byte into 64 bits that are zero there: `whole | byte << shift`.
+/// Returns the handler that inserts a byte into 64 bits that are zero there:
+/// `whole | byte << shift`.
 pub(crate) fn insert_byte() -> Handler {
     ternary(|whole: u64, byte: u64, shift: u64| whole | byte << shift)
 }
@@ -103,7 +104,8 @@ pub(crate) fn unpack(is_double: bool, bits: u32) -> Option<Handler> {
     })
 }
 
-/// Returns the handler that extracts a signed integer of `bits` bits from the position that its second operand holds.
+/// Returns the handler that extracts a signed integer of `bits` bits from the position that its
+/// second operand holds.
 pub(crate) fn unpack_signed(is_double: bool, bits: u32) -> Option<Handler> {
     Some(match (is_double, bits) {
         (true, 16) => binary(|a: u64, shift: u32| (a >> shift) as i16),

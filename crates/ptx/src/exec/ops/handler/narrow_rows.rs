@@ -150,7 +150,8 @@ fn zip_with<const N: usize>(a: &[f32; N], b: &[f32; N], f: impl Fn(f32, f32) -> 
     result
 }
 
-/// Computes `a * b + c` such that it may be rounded again. Each method is exact except for midpoints, which are computed separately.
+/// Computes `a * b + c` such that it may be rounded again. Each method is exact except for
+/// midpoints, which are computed separately.
 #[inline(always)]
 fn multiply_add<T: Narrow, const N: usize, const WIDE: bool>(
     a: &[f32; N],
@@ -207,7 +208,8 @@ mod tests {
         }
     }
 
-    /// Returns random pairs. Half of them have few bits, because their results are midpoints more often.
+    /// Returns random pairs. Half of them have few bits, because their results are midpoints more
+    /// often.
     fn random_row(random: &mut fastrand::Rng) -> [u32; LANES] {
         std::array::from_fn(|_| {
             let mask = if random.bool() { u32::MAX } else { 0xfff0_fff0 };

@@ -1,12 +1,14 @@
 //! Superinstructions: loads from shared memory and arithmetic on f32 that one handler executes.
 //!
-//! A kernel that computes on tiles in shared memory mostly loads two elements, multiplies them, and adds the product to a sum. One by one,
-//! each of these instructions checks its addresses and moves whole rows between registers and memory. A superinstruction checks all
-//! addresses before it begins. Its operands come from shared memory directly, and results that only the next instruction uses stay in
-//! registers of the processor.
+//! A kernel that computes on tiles in shared memory mostly loads two elements, multiplies them, and
+//! adds the product to a sum. One by one, each of these instructions checks its addresses and moves
+//! whole rows between registers and memory. A superinstruction checks all addresses before it
+//! begins. Its operands come from shared memory directly, and results that only the next
+//! instruction uses stay in registers of the processor.
 //!
-//! No kernel can observe the difference. If a lane is inactive, an address is misaligned or out of bounds, or a check might report an
-//! access, then only the first instruction is executed, and the others follow one by one.
+//! No kernel can observe the difference. If a lane is inactive, an address is misaligned or out of
+//! bounds, or a check might report an access, then only the first instruction is executed, and the
+//! others follow one by one.
 
 #[cfg_attr(target_arch = "x86_64", path = "superinstruction/avx2.rs")]
 #[cfg_attr(not(target_arch = "x86_64"), path = "superinstruction/portable.rs")]
@@ -27,7 +29,8 @@ use crate::exec::ops::{race, uninitialized};
 use crate::exec::values::lane::FULL;
 use values::Values;
 
-/// Returns the handler of superinstructions, or `None` if they would not be faster on this processor.
+/// Returns the handler of superinstructions, or `None` if they would not be faster on this
+/// processor.
 pub(crate) fn handler() -> Option<Handler> {
     #[cfg(target_arch = "x86_64")]
     return crate::exec::ops::handler::wide_vectors().then_some(run as Handler);
@@ -66,8 +69,8 @@ impl<'m> Factor<'m> {
     #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma,f16c"))]
     #[inline]
     fn load(self, offset: i32) -> Values {
-        // SAFETY: `Superinstruction::resolve` found both half warps aligned and in bounds at this offset. They are in the block's shared
-        // memory, which only this worker accesses.
+        // SAFETY: `Superinstruction::resolve` found both half warps aligned and in bounds at this
+        // offset. They are in the block's shared memory, which only this worker accesses.
         unsafe { Values::load(self.memory.starts(offset), self.stride) }
     }
 }
@@ -124,7 +127,8 @@ fn register_memory(memory: &Memory, address: u8) -> &StridedMemory {
 }
 
 impl AddressRegister {
-    /// Returns the address ranges that the loads access, from the lowest offset to the highest. They are in bounds.
+    /// Returns the address ranges that the loads access, from the lowest offset to the highest.
+    /// They are in bounds.
     fn ranges(&self, pattern: &AccessPattern) -> [Range<u64>; 2] {
         let [lowest, highest] = self.offsets;
         let length = u64::from(highest.abs_diff(lowest)) + u64::from(self.op.align_mask) + 1;
@@ -195,8 +199,8 @@ impl Superinstruction {
         }
     }
 
-    /// Resolves the address registers. Returns `None` if a lane is inactive, if a load has no access pattern or is misaligned or out of
-    /// bounds, or if a check may report a load.
+    /// Resolves the address registers. Returns `None` if a lane is inactive, if a load has no
+    /// access pattern or is misaligned or out of bounds, or if a check may report a load.
     #[inline(always)]
     fn resolve(&self, unit: &mut Unit<'_>) -> Option<Memory> {
         if unit.active != FULL || unit.frame.undefined.is_some() {

@@ -74,7 +74,8 @@ fn run_dense<const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> Control {
 }
 
 impl Matrices {
-    /// Computes a product. Returns `false`, with nothing done, if [`add_rows`] cannot add its terms.
+    /// Computes a product. Returns `false`, with nothing done, if [`add_rows`] cannot add its
+    /// terms.
     #[inline(always)]
     fn multiply<const WIDE: bool>(
         &mut self,

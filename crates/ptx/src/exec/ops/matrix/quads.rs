@@ -1,4 +1,5 @@
-//! Reads of matrices of 16-bit numbers, TF32 and f32: four words at a time, wherever the order of the elements permits.
+//! Reads of matrices of 16-bit numbers, TF32 and f32: four words at a time, wherever the order of
+//! the elements permits.
 
 use super::registers::{gather, unpack};
 use crate::exec::machine::unit::Unit;
@@ -40,7 +41,8 @@ impl<'u, const ELEMENTS: usize> Registers<'u, ELEMENTS> {
     }
 }
 
-/// Reads the matrix in the rows `rows`. The functions are not inlined, because they are long and serve all three operands.
+/// Reads the matrix in the rows `rows`. The functions are not inlined, because they are long and
+/// serve all three operands.
 #[inline(always)]
 pub(super) fn read<const WIDE: bool>(
     unit: &Unit<'_>,
@@ -90,7 +92,8 @@ fn read_any<const WIDE: bool>(
     }
 }
 
-/// Reads 16-bit elements. Returns `false`, without reading any, if their order requires them to be read one by one.
+/// Reads 16-bit elements. Returns `false`, without reading any, if their order requires them to be
+/// read one by one.
 #[inline(always)]
 fn read_halves<T: Narrow, const WIDE: bool>(
     registers: &Registers<'_, 2>,

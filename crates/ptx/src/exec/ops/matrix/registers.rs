@@ -9,7 +9,8 @@ use crate::exec::matrix::{
 };
 use crate::exec::values::lane::LANES;
 
-/// Reads the numbers in the rows `rows`, the registers of a fragment, in the order of [`FragmentLayout::slots`].
+/// Reads the numbers in the rows `rows`, the registers of a fragment, in the order of
+/// [`FragmentLayout::slots`].
 #[inline(always)]
 pub(super) fn unpack<T: Number, const WIDE: bool>(
     unit: &Unit<'_>,
@@ -76,7 +77,8 @@ pub(super) fn gather<T: Number, const WIDE: bool>(
     }
 }
 
-/// Orders numbers as the elements of a matrix, of which neighbors in a row are at a distance, and those in a column are neighbors.
+/// Orders numbers as the elements of a matrix, of which neighbors in a row are at a distance, and
+/// those in a column are neighbors.
 #[inline(always)]
 fn transpose<T: Number, const WIDE: bool>(
     layout: &FragmentLayout,
@@ -103,7 +105,8 @@ fn transpose<T: Number, const WIDE: bool>(
     }
 }
 
-/// Reads the matrix in the rows `rows`. Slots are those of the first lanes; the matrix begins at `lane`.
+/// Reads the matrix in the rows `rows`. Slots are those of the first lanes; the matrix begins at
+/// `lane`.
 #[inline(always)]
 pub(crate) fn read<T: Number, const WIDE: bool>(
     unit: &Unit<'_>,

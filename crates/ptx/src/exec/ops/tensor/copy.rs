@@ -26,7 +26,8 @@ struct Transfer<'m> {
     shared: u64,
 }
 
-/// Performs an access: the map is in `a`, shared memory in `b`, the mbarrier object in `e`, and the destination blocks in `d`.
+/// Performs an access: the map is in `a`, shared memory in `b`, the mbarrier object in `e`, and the
+/// destination blocks in `d`.
 pub(crate) fn run(unit: &mut Unit<'_>, op: &Op) -> Control {
     let program = unit.launch.program;
     let access = &program.functions[unit.frame.function as usize].tensors[op.table_index()];
@@ -227,8 +228,9 @@ impl Transfer<'_> {
         Ok(self.map.element.loaded(value) & !beyond | self.map.fill & beyond)
     }
 
-    /// Calls `act` for each element to write, with its location in the tensor and its address in shared memory. All elements of a granule
-    /// that begins inside the tensor are written, even those beyond the edge.
+    /// Calls `act` for each element to write, with its location in the tensor and its address in
+    /// shared memory. All elements of a granule that begins inside the tensor are written, even
+    /// those beyond the edge.
     fn for_each_element(
         &self,
         unit: &mut Unit<'_>,

@@ -12,7 +12,8 @@ pub(super) const RANK: usize = 5;
 pub(super) struct Map {
     pub(super) address: u64,
     pub(super) rank: usize,
-    /// The size along each dimension in elements, or in slices along the first dimension of an interleaved tensor.
+    /// The size along each dimension in elements, or in slices along the first dimension of an
+    /// interleaved tensor.
     pub(super) extents: [i64; RANK],
     /// The stride along each dimension in bytes.
     pub(super) strides: [u64; RANK],
@@ -130,7 +131,8 @@ impl Map {
         }
     }
 
-    /// Returns the number of elements of a box along a dimension. The channels of an interleaved tensor are transferred slice by slice.
+    /// Returns the number of elements of a box along a dimension. The channels of an interleaved
+    /// tensor are transferred slice by slice.
     pub(super) fn box_elements(&self, dimension: usize) -> u64 {
         let Part::Box(counts) = &self.part else {
             return 1;

@@ -39,7 +39,8 @@ struct Axis {
 }
 
 impl Rows {
-    /// Creates the rows of a map's part that begins at `start`. Offsets are added to the coordinates of pixels.
+    /// Creates the rows of a map's part that begins at `start`. Offsets are added to the
+    /// coordinates of pixels.
     pub(super) fn new(map: &Map, start: Coordinates, offsets: &[i64]) -> Self {
         match &map.part {
             Part::Box(_) => Self::in_box(map, start),

@@ -22,9 +22,11 @@ pub(crate) enum CopyShape {
     Lanes128Bits256,
     /// 128 rows of 16 bytes.
     Lanes128Bits128,
-    /// 64 rows of 16 bytes, the first half to the quarters 0 and 2, the second to the quarters 1 and 3.
+    /// 64 rows of 16 bytes, the first half to the quarters 0 and 2, the second to the quarters 1
+    /// and 3.
     Lanes64ToAlternatingQuarters,
-    /// 64 rows of 16 bytes, the first half to the quarters 0 and 1, the second to the quarters 2 and 3.
+    /// 64 rows of 16 bytes, the first half to the quarters 0 and 1, the second to the quarters 2
+    /// and 3.
     Lanes64ToNeighboringQuarters,
     /// 32 rows of 16 bytes to every quarter.
     Lanes32ToEveryQuarter,

@@ -1,4 +1,5 @@
-//! `tcgen05.mma` and `tcgen05.commit`: products of matrices with sums in tensor memory, issued by single threads.
+//! `tcgen05.mma` and `tcgen05.commit`: products of matrices with sums in tensor memory, issued by
+//! single threads.
 
 use super::instruction_descriptor::InstructionDescriptor;
 use super::{allocated, illegal, race, uninitialized};
@@ -31,7 +32,8 @@ struct RowLanes {
 }
 
 impl RowLanes {
-    /// Returns the lanes of a matrix of 64 or 128 rows at an address, or the reason why it cannot be there.
+    /// Returns the lanes of a matrix of 64 or 128 rows at an address, or the reason why it cannot
+    /// be there.
     fn new(rows: u32, first: TensorAddress) -> Result<Self, &'static str> {
         // 64 rows occupy half of the lanes of each warp: the first or the second.
         let is_valid = first.lane == 0 || rows == 64 && first.lane == 16;
@@ -156,7 +158,8 @@ where
     Ok(())
 }
 
-/// Returns the mask of the bytes of a cell that hold a result. The upper half of a cell with an f16 is undefined.
+/// Returns the mask of the bytes of a cell that hold a result. The upper half of a cell with an f16
+/// is undefined.
 fn defined_bytes(result: Element) -> u8 {
     if result == Element::F16 { 3 } else { WHOLE }
 }
@@ -307,7 +310,8 @@ fn commit(unit: &mut Unit<'_>, space: Space, thread: usize, address: u64) -> Res
     Ok(())
 }
 
-/// Completes the accesses that an mbarrier object tracks, whose phase a thread has observed to be complete.
+/// Completes the accesses that an mbarrier object tracks, whose phase a thread has observed to be
+/// complete.
 pub(crate) fn observe_barrier(unit: &mut Unit<'_>, space: Space, address: u64) {
     if unit.block.tensor_memory.is_none() {
         return;
@@ -318,7 +322,8 @@ pub(crate) fn observe_barrier(unit: &mut Unit<'_>, space: Space, address: u64) {
     }
 }
 
-/// Returns the offset of an mbarrier object in the block's own shared memory, or `None` if it is in another block's.
+/// Returns the offset of an mbarrier object in the block's own shared memory, or `None` if it is in
+/// another block's.
 fn own_barrier(unit: &Unit<'_>, space: Space, address: u64) -> Option<u64> {
     let (resolved_space, offset) = resolved(space, address);
     let rank = unit.block.rank;

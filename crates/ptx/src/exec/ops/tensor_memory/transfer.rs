@@ -1,4 +1,5 @@
-//! `tcgen05.ld` and `tcgen05.st`: transfers between the registers of a warp and its lanes of tensor memory.
+//! `tcgen05.ld` and `tcgen05.st`: transfers between the registers of a warp and its lanes of tensor
+//! memory.
 
 use super::{allocated, illegal, race};
 use crate::exec::check::report::Trap;
@@ -85,7 +86,8 @@ impl Placement {
         Ok(())
     }
 
-    /// Returns the address of the cell in a register of a thread. With packing, it is the first of two.
+    /// Returns the address of the cell in a register of a thread. With packing, it is the first of
+    /// two.
     fn address(&self, thread: usize, register: usize) -> TensorAddress {
         let cell = self.transfer.shape.cell(thread as u32, register as u32);
         let scale = if self.transfer.is_packed { 2 } else { 1 };

@@ -94,8 +94,9 @@ impl Warp {
     }
 }
 
-/// Executes instructions until one has a guard or does not go to a later one. Returns the number of those before it, and its control if it
-/// was executed. With `UNINITIALIZED` it also ends where a value is undefined.
+/// Executes instructions until one has a guard or does not go to a later one. Returns the number of
+/// those before it, and its control if it was executed. With `UNINITIALIZED` it also ends where a
+/// value is undefined.
 #[inline(always)]
 fn run_ahead<const UNINITIALIZED: bool>(
     unit: &mut Unit<'_>,
@@ -111,7 +112,8 @@ fn run_ahead<const UNINITIALIZED: bool>(
         if op.guard != 0 || UNINITIALIZED && unit.frame.undefined.is_some() {
             break Control::Next;
         }
-        // SAFETY: the functions that make handlers picked this one by the features of the processor.
+        // SAFETY: the functions that make handlers picked this one by the features of the
+        // processor.
         match unsafe { (op.run)(unit, op) } {
             Control::Next => {}
             Control::Skip(ops) => remaining = remaining.as_slice()[ops as usize - 1..].iter(),
@@ -121,8 +123,8 @@ fn run_ahead<const UNINITIALIZED: bool>(
     ((path.len() - remaining.len() - 1) as u32, control)
 }
 
-/// Executes an instruction in the lanes in which its guard is true, and propagates undefined values. Returns its control and these lanes,
-/// or the reason why the fragment stops before it.
+/// Executes an instruction in the lanes in which its guard is true, and propagates undefined
+/// values. Returns its control and these lanes, or the reason why the fragment stops before it.
 fn run_guarded(
     unit: &mut Unit<'_>,
     function: &Function,
@@ -156,7 +158,8 @@ fn run_guarded(
     Ok((unsafe { (op.run)(unit, op) }, active))
 }
 
-/// Returns the instruction at which a fragment that continues at `pc` must stop, because another fragment of its activation is there.
+/// Returns the instruction at which a fragment that continues at `pc` must stop, because another
+/// fragment of its activation is there.
 fn meeting_point(fragments: &[Fragment], index: usize, pc: u32) -> u32 {
     let this = &fragments[index];
     fragments
@@ -169,7 +172,8 @@ fn meeting_point(fragments: &[Fragment], index: usize, pc: u32) -> u32 {
         .unwrap_or(u32::MAX)
 }
 
-/// Returns `true` if a fragment at `pc` is ahead of another runnable fragment, which then runs first.
+/// Returns `true` if a fragment at `pc` is ahead of another runnable fragment, which then runs
+/// first.
 fn is_ahead(fragments: &[Fragment], index: usize, pc: u32) -> bool {
     let depth = fragments[index].depth;
     fragments

@@ -1,4 +1,5 @@
-//! The cost of single operations and of a tiled product, each next to its yardstick in the same run.
+//! The cost of single operations and of a tiled product, each next to its yardstick in the same
+//! run.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -230,7 +231,8 @@ fn nanoseconds(launch: impl FnOnce()) -> f64 {
     (processor_time() - begin).as_secs_f64() * 1e9
 }
 
-/// Prints the best cost of each operation. The operations alternate, so other load affects all of them.
+/// Prints the best cost of each operation. The operations alternate, so other load affects all of
+/// them.
 #[test]
 #[ignore = "a measurement"]
 #[expect(clippy::print_stderr, reason = "it reports what it measured")]
@@ -257,7 +259,8 @@ fn operation_cost() {
     }
 }
 
-/// Returns the nanoseconds per multiply-add of the same product in C, compiled with `-O2`: the best of several.
+/// Returns the nanoseconds per multiply-add of the same product in C, compiled with `-O2`: the best
+/// of several.
 fn product_in_c(extent: u32) -> TestResult<f64> {
     let folder = env::temp_dir().join(format!("curium-sim-speed-{}", process::id()));
     fs::create_dir_all(&folder)?;

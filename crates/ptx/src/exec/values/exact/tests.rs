@@ -37,7 +37,8 @@ fn samples() -> Vec<f64> {
     values
 }
 
-/// A signed fixed-point number of 4,352 bits whose unit is 2^-2148. It represents every sum and product of two f64 exactly.
+/// A signed fixed-point number of 4,352 bits whose unit is 2^-2148. It represents every sum and
+/// product of two f64 exactly.
 #[derive(Clone, PartialEq, Eq)]
 struct Fixed {
     negative: bool,
@@ -147,7 +148,8 @@ fn is_at_least(value: f64, exact: &Fixed) -> bool {
     value == f64::INFINITY || (value.is_finite() && Fixed::from_f64(value).cmp(exact).is_ge())
 }
 
-/// Returns `true` if `result` is `exact` rounded in a direction, by the definition: no number of the format is between them.
+/// Returns `true` if `result` is `exact` rounded in a direction, by the definition: no number of
+/// the format is between them.
 fn is_rounded(exact: &Fixed, result: f64, rounding: Rounding) -> bool {
     let rounding = match (rounding, exact.negative) {
         (Rounding::Zero, false) => Rounding::Down,

@@ -82,7 +82,8 @@ impl Values {
                     high,
                     high.wrapping_byte_add(half),
                 ];
-                // SAFETY: the caller guarantees the values of all lanes; the lanes of a vector are `stride` bytes apart.
+                // SAFETY: the caller guarantees the values of all lanes; the lanes of a vector are
+                // `stride` bytes apart.
                 Self(vectors.map(|start| unsafe { _mm256_i32gather_ps::<1>(start, lanes) }))
             }
         }
