@@ -100,12 +100,14 @@ impl Call<'_> {
         handle: CUmemGenericAllocationHandle,
         flags: u64,
     ) -> Result {
-        let is_aligned = address != 0 && address.is_multiple_of(GRANULARITY);
-        if handle == 0 || size == 0 || flags != 0 || !is_aligned {
+        if handle == 0 || size == 0 || address == 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         if offset != 0 {
             return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
+        }
+        if flags != 0 || !address.is_multiple_of(GRANULARITY) {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         let whole = self.memory().mappings().physical_size(physical(handle))?;
         if size as u64 != whole {

@@ -327,8 +327,11 @@ fn arguments_are_checked_before_initialization() -> crate::TestResult {
     let uninitialized = CUresult::CUDA_ERROR_NOT_INITIALIZED;
     assert_eq!(cu!(api, cuStreamCreate(&raw mut output, 0)), uninitialized);
     assert_eq!(
-        cu!(api, cuStreamCreateWithPriority(&raw mut output, 4, 0)),
-        uninitialized
+        cu!(
+            api,
+            cuStreamCreateWithPriority(&raw mut output, u32::MAX, 0)
+        ),
+        INVALID_VALUE
     );
     assert_eq!(cu!(api, cuStreamQuery(ptr::null_mut())), uninitialized);
     let mut iterator = 0;
