@@ -28,7 +28,7 @@ const PACKAGES: [&str; 9] = [
 
 /// Names of other operations than the function that they stand in: the function, the name, and the
 /// reason.
-const OTHER_OPERATIONS: [(&str, &str, &str); 4] = [
+const OTHER_OPERATIONS: [(&str, &str, &str); 5] = [
     (
         "ArgumentList::check",
         "Kernel::launch",
@@ -47,6 +47,11 @@ const OTHER_OPERATIONS: [(&str, &str, &str); 4] = [
     (
         "HostFunction::operation",
         "Stream::launch_host_function",
+        "the future completes this operation",
+    ),
+    (
+        "Join::operation",
+        "Completion::join",
         "the future completes this operation",
     ),
 ];
