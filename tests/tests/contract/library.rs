@@ -111,7 +111,7 @@ fn too_new_ptx_names_both_versions(test: &TestDriver) {
 fn invalid_ptx_makes_no_driver_call(test: &TestDriver) {
     test.assert_calls(Function::cuLibraryLoadData, 0, || {
         for (text, reason) in [
-            ("", "not \"\""),
+            ("", "the text is empty"),
             ("\u{7f}ELF\u{2}\u{1}", "expected a directive or a comment"),
             ("__global__ void f() {}", "not \"__global__ v\""),
             (".version 7.8\0.target sm_75", "NUL at byte 12"),
