@@ -275,13 +275,13 @@ fn report_of_a_failed_assertion() -> Result<()> {
     let mut y = DeviceBuffer::uninit(&stream, 2)?;
     kernels.roots.launch(&stream, 2, &x, &mut y)?;
     let error = y.to_vec().expect_err("the second number is negative");
-    let report = "kernel `roots`: assertion failed: `a negative number`, block (0, 0, 0), thread (1, 0, 0), src/lib.rs:235:9";
+    let report = "kernel `roots`: assertion failed: `a negative number`, block (0, 0, 0), thread (1, 0, 0), src/lib.rs:237:9";
     let reports = simulator.reports();
     assert!(reports[0].to_string().starts_with(report), "{reports:?}");
     let source = "
-      235 | assert!(x >= 0.0, \"a negative number\");";
+      237 | assert!(x >= 0.0, \"a negative number\");";
     assert_eq!(report_text(&simulator), format!("{report}{source}"));
-    let line = "      235 | assert!(x >= 0.0, \"a negative number\");";
+    let line = "      237 | assert!(x >= 0.0, \"a negative number\");";
     assert!(include_str!("../../../docs/book/src/kernels-debugging.md").contains(line));
     let chapter = include_str!("../../../docs/book/src/kernels-debugging.md");
     assert!(chapter.contains(report));
