@@ -165,7 +165,7 @@ fn flag_that_nobody_sets() -> TestResult {
     inlined at curium-kernel-0.1.0/src/block.rs in `<curium_kernel::block::Block<64>>::threads`
     inlined at src/bugs.rs:38:11
        38 | block.threads(|t| while flag[0].load(t, Acquire) == 0 {});
-  hint: if the kernel ends at last, raise the limit by `with_instruction_limit`",
+  hint: check the condition that ends the loop, and who writes what it reads; if the kernel ends eventually, raise the limit by `with_instruction_limit`",
     );
     Ok(())
 }
@@ -190,7 +190,7 @@ fn guarded_barrier() -> TestResult {
     inlined at curium-kernel-0.1.0/src/block.rs in `<curium_kernel::block::Block<64>>::threads_with`
     inlined at src/bugs.rs:44:11
        44 | block.threads_with(&mut y, |t, y| {
-  hint: move the barrier to where all threads of the warp execute it",
+  hint: move the barrier to where all threads of the block execute it",
     );
     Ok(())
 }

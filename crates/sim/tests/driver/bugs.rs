@@ -140,7 +140,7 @@ fn missing_barrier() -> TestResult {
         5 | return tile[index];
     inlined at tests/driver/bugs/bugs.cu:13:5
        13 | x[threadIdx.x] = neighbor(tile, 63 - threadIdx.x);
-  hint: put a barrier between the two accesses (`__syncthreads`, or `__syncwarp` within a warp), or make updates atomic");
+  hint: make an update by several threads one atomic operation; between other accesses, put a barrier: `__syncthreads`, or `__syncwarp` within a warp");
     Ok(())
 }
 
@@ -192,7 +192,7 @@ fn skipped_barrier() -> TestResult {
        38 | __syncthreads();
   the missing lanes are at tests/driver/bugs/bugs.cu:39:5, PTX line 162
        39 | x[threadIdx.x] = tile[threadIdx.x];
-  hint: move the barrier to where all threads of the warp execute it",
+  hint: move the barrier to where all threads of the block execute it",
     );
     Ok(())
 }
@@ -225,7 +225,7 @@ fn warp_race() -> TestResult {
        58 | x[threadIdx.x] = tile[threadIdx.x ^ 1];
   the other thread wrote at tests/driver/bugs/bugs.cu:57:5, PTX line 230
        57 | tile[threadIdx.x] = x[threadIdx.x];
-  hint: put a barrier between the two accesses (`__syncthreads`, or `__syncwarp` within a warp), or make updates atomic",
+  hint: make an update by several threads one atomic operation; between other accesses, put a barrier: `__syncthreads`, or `__syncwarp` within a warp",
     );
     Ok(())
 }
@@ -242,7 +242,7 @@ fn endless_loop() -> TestResult {
          (0, 0, 0), thread (32, 0, 0), tests/driver/bugs/bugs.cu:64:5, PTX line 256
   64 threads from thread (0, 0, 0) on are at tests/driver/bugs/bugs.cu:64:5, PTX line 256
        64 | while (*flag == 0) {
-  hint: if the kernel ends at last, raise the limit by `with_instruction_limit`",
+  hint: check the condition that ends the loop, and who writes what it reads; if the kernel ends eventually, raise the limit by `with_instruction_limit`",
     );
     Ok(())
 }
@@ -421,7 +421,7 @@ fn lost_updates_in_ptx() -> TestResult {
     PTX 42 | st.shared.u32 [sum], %r2;
   the other thread read at PTX line 40
     PTX 40 | ld.shared.u32 %r2, [sum];
-  hint: put a barrier between the two accesses (`__syncthreads`, or `__syncwarp` within a warp), or make updates atomic");
+  hint: make an update by several threads one atomic operation; between other accesses, put a barrier: `__syncthreads`, or `__syncwarp` within a warp");
     Ok(())
 }
 
@@ -433,7 +433,7 @@ fn missing_lane_in_ptx() -> TestResult {
     PTX 54 | shfl.sync.idx.b32 %r2, %r1, 0, 31, 0xffffffff;
   the missing lanes are at PTX line 56
     PTX 56 | bar.warp.sync 0xffffffff;
-  hint: name in the mask the lanes that execute the instruction, and no others");
+  hint: let all lanes of the mask execute the instruction; a lane that others read cannot be left out of the mask");
     Ok(())
 }
 
@@ -454,7 +454,7 @@ fn never_zero_in_ptx() -> TestResult {
          thread (0, 0, 0), PTX line 78
   32 threads from thread (0, 0, 0) on are at PTX line 78
     PTX 78 | add.u64 %d1, %d1, 1;
-  hint: if the kernel ends at last, raise the limit by `with_instruction_limit`");
+  hint: check the condition that ends the loop, and who writes what it reads; if the kernel ends eventually, raise the limit by `with_instruction_limit`");
     Ok(())
 }
 

@@ -621,26 +621,26 @@ impl Report {
                 "blocks run in any order: use atomic operations, or a second launch"
             }
             ReportKind::Race { .. } => {
-                "put a barrier between the two accesses (`__syncthreads`, or `__syncwarp` within a warp), or make updates atomic"
+                "make an update by several threads one atomic operation; between other accesses, put a barrier: `__syncthreads`, or `__syncwarp` within a warp"
             }
             ReportKind::StreamRace => {
                 "record an event after the earlier operation, and let the other stream wait for it"
             }
             ReportKind::HostRace => "wait for the stream before the host changes the memory",
             ReportKind::DivergentBarrier(_) => {
-                "move the barrier to where all threads of the warp execute it"
+                "move the barrier to where all threads of the block execute it"
             }
             ReportKind::InactiveLane(_) => {
                 "execute the shuffle in all lanes whose values are used, with a neutral value where there is no element"
             }
             ReportKind::MissingMembers(_) => {
-                "name in the mask the lanes that execute the instruction, and no others"
+                "let all lanes of the mask execute the instruction; a lane that others read cannot be left out of the mask"
             }
             ReportKind::OverBudget(Budget::Instructions(_)) => {
-                "if the kernel ends at last, raise the limit by `with_instruction_limit`"
+                "check the condition that ends the loop, and who writes what it reads; if the kernel ends eventually, raise the limit by `with_instruction_limit`"
             }
             ReportKind::OverBudget(Budget::Time(_)) => {
-                "if the kernel ends at last, raise the limit by `with_time_limit`"
+                "check the condition that ends the loop, and who writes what it reads; if the kernel ends eventually, raise the limit by `with_time_limit`"
             }
             ReportKind::Uninitialized if !self.reason.is_empty() => {
                 "wait for the copy before the read, and at a barrier before other threads read"

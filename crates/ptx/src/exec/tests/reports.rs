@@ -81,7 +81,7 @@ fn race_has_both_source_lines() -> TestResult {
         1 | __device__ float read(float *p) { return *p; }
     inlined at tile.cu:5:3
         5 | float x = read(&tile[0][threadIdx.x ^ 32]);
-  hint: put a barrier between the two accesses (`__syncthreads`, or `__syncwarp` within a warp), or make updates atomic"
+  hint: make an update by several threads one atomic operation; between other accesses, put a barrier: `__syncthreads`, or `__syncwarp` within a warp"
     );
     let correct = TILE.replace("BARRIER", "bar.sync 0;");
     checked(&correct).launch(1, 64)?;
@@ -106,7 +106,7 @@ fn report_without_source_has_the_instruction() -> TestResult {
   the other thread read at FILE:1:40 in `read(float*)`, PTX line 22
     inlined at FILE:5:3
     PTX 22 | ld.shared.u32 %r5, [%r3];
-  hint: put a barrier between the two accesses (`__syncthreads`, or `__syncwarp` within a warp), or make updates atomic"
+  hint: make an update by several threads one atomic operation; between other accesses, put a barrier: `__syncthreads`, or `__syncwarp` within a warp"
         )
     );
     Ok(())
