@@ -55,8 +55,8 @@ fn debug_is_the_text_with_hints_on_separate_lines(
         .strip_suffix(&format!("; {hint}"))
         .ok_or("the message does not end with the hint")?;
     assert_eq!(debug, format!("{problem}\n  hint: {hint}"));
-    let refused =
-        DeviceBuffer::<u8>::zeroed(&test.stream(), 0).expect_err("there is no empty buffer");
+    let refused = DeviceBuffer::<[u8; 0]>::zeroed(&test.stream(), 1)
+        .expect_err("elements without bytes were allocated");
     assert_eq!(format!("{refused:?}"), refused.to_string());
     Ok(())
 }

@@ -113,7 +113,7 @@ fn invalid_ptx_makes_no_driver_call(test: &TestDriver) {
         for (text, reason) in [
             ("", "the text is empty"),
             ("\u{7f}ELF\u{2}\u{1}", "expected a directive or a comment"),
-            ("__global__ void f() {}", "not \"__global__ v\""),
+            ("__global__ void f() {}", "not \"__global__ void f() {}\""),
             (".version 7.8\0.target sm_75", "NUL at byte 12"),
             (".version 7.8\n\0", "NUL at byte 13 of 14"),
         ] {
