@@ -29,17 +29,18 @@ fn main() {
 }
 "#;
 
-/// A package in a folder of its own.
+/// A package in a folder of its own. The packages share a target folder, in which their names tell
+/// them apart.
 struct Package {
     folder: tempfile::TempDir,
 }
 
 impl Package {
-    fn new() -> Result<Self, Box<dyn std::error::Error>> {
+    fn new(name: &str) -> Result<Self, Box<dyn std::error::Error>> {
         let folder = tempfile::tempdir()?;
         let this = Path::new(env!("CARGO_MANIFEST_DIR"));
         let manifest = format!(
-            "[package]\nname = \"app\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[dependencies]\ncurium-kernel = {{ path = {:?} }}\n\n\
+            "[package]\nname = {name:?}\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[dependencies]\ncurium-kernel = {{ path = {:?} }}\n\n\
              [build-dependencies]\ncurium-kernel-build = {{ path = {:?} }}\n\n[workspace]\n",
             this.join("tests/device").display().to_string(),
             this.display().to_string()
@@ -105,7 +106,7 @@ const OUTPUT: &str = "image sm_80 true\nimage sm_90a true\nkernel saxpy 124\n";
 #[test]
 #[ignore = "builds a package with its build script; needs the toolchain's parts for kernels"]
 fn modes_select_what_is_built() -> TestResult {
-    let package = Package::new()?;
+    let package = Package::new("modes_select_what_is_built")?;
     let missing = ("CURIUM_KERNELS_TOOLCHAIN", "no-such-toolchain");
     assert!(package.errors(&[missing])?.contains("prebuilt PTX"));
     assert!(
@@ -168,7 +169,7 @@ fn modes_select_what_is_built() -> TestResult {
 #[test]
 #[ignore = "builds a package with its build script; needs the toolchain's parts for kernels"]
 fn features_reach_the_kernels() -> TestResult {
-    let package = Package::new()?;
+    let package = Package::new("features_reach_the_kernels")?;
     let manifest = package.path("Cargo.toml");
     let text = fs::read_to_string(&manifest)?
         + "\n[features]\ndefault = [\"times-7777\"]\ntimes-7777 = []\nunrelated = []\n";
@@ -211,7 +212,7 @@ fn features_reach_the_kernels() -> TestResult {
 #[test]
 #[ignore = "builds a package with its build script; needs the toolchain's parts for kernels"]
 fn errors_appear_once() -> TestResult {
-    let package = Package::new()?;
+    let package = Package::new("errors_appear_once")?;
     package.write(&MAIN.replace("// more", "fn wrong() -> u32 { \"text\" }"))?;
     let errors = package.errors(&[])?;
     assert_eq!(errors.matches("mismatched types").count(), 1, "{errors}");
@@ -245,7 +246,7 @@ fn errors_appear_once() -> TestResult {
 #[test]
 #[ignore = "builds a package with its build script; needs the toolchain's parts for kernels"]
 fn modules_of_one_name_are_an_error() -> TestResult {
-    let package = Package::new()?;
+    let package = Package::new("modules_of_one_name_are_an_error")?;
     fs::create_dir(package.path("src/bin"))?;
     fs::write(package.path("src/bin/other.rs"), MAIN)?;
     let script = fs::read_to_string(package.path("build.rs"))?.replace(
@@ -254,7 +255,7 @@ fn modules_of_one_name_are_an_error() -> TestResult {
     );
     fs::write(package.path("build.rs"), &script)?;
     let errors = package.errors(&[])?;
-    let message = "error: app@0.1.0: two modules of kernels are called `kernels`: one is in src/main.rs, the other in src/bin/other.rs;";
+    let message = "error: modules_of_one_name_are_an_error@0.1.0: two modules of kernels are called `kernels`: one is in src/main.rs, the other in src/bin/other.rs;";
     assert!(errors.contains(message), "{errors}");
 
     fs::write(
@@ -276,7 +277,7 @@ fn modules_of_one_name_are_an_error() -> TestResult {
 #[test]
 #[ignore = "builds a package with its build script"]
 fn setup_mistakes_name_the_remedy() -> TestResult {
-    let package = Package::new()?;
+    let package = Package::new("setup_mistakes_name_the_remedy")?;
     let manifest = fs::read_to_string(package.path("Cargo.toml"))?;
     let this = Path::new(env!("CARGO_MANIFEST_DIR"));
     let device = this.join("tests/device").display().to_string();
@@ -323,7 +324,7 @@ fn time_check(package: &Package, main: &str) -> Result<Duration, Box<dyn std::er
 #[test]
 #[ignore = "builds a package with its build script; needs the toolchain's parts for kernels"]
 fn unchanged_build_takes_a_second() -> TestResult {
-    let package = Package::new()?;
+    let package = Package::new("unchanged_build_takes_a_second")?;
     let first = time_check(&package, MAIN)?;
     let start = Instant::now();
     package.cargo("check", &[])?;

@@ -37,10 +37,22 @@ impl Note<'_> {
     }
 }
 
-/// Splits `problem (facts); hint`.
+/// Splits `problem (facts); hint`. Facts may contain `; `, as the type `[u8; 4]` does.
 pub(crate) fn split(text: &str) -> (&str, Option<&str>) {
-    text.split_once("; ")
-        .map_or((text, None), |(problem, hint)| (problem, Some(hint)))
+    let mut depth = 0_i32;
+    for (position, letter) in text.char_indices() {
+        match letter {
+            '(' | '[' => depth += 1,
+            ')' | ']' => depth -= 1,
+            ';' if depth <= 0 => {
+                if let Some(hint) = text[position..].strip_prefix("; ") {
+                    return (&text[..position], Some(hint));
+                }
+            }
+            _ => {}
+        }
+    }
+    (text, None)
 }
 
 /// An adaptor that writes a report on one line, for `#[error]` of `thiserror`.
