@@ -1,32 +1,24 @@
 //! `curium bench`, run as a program.
 
 use std::fs;
-use std::process::Output;
 
-use crate::program;
+use crate::program::{self, Outcome};
 
 type TestResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
-fn bench(arguments: &[&str]) -> TestResult<(Option<i32>, String, String)> {
+fn bench(arguments: &[&str]) -> TestResult<Outcome> {
     let mut command = program::curium();
-    let Output {
-        status,
-        stdout,
-        stderr,
-    } = command
-        .args(["bench", "--device", "sim"])
-        .args(arguments)
-        .output()?;
-    Ok((
-        status.code(),
-        String::from_utf8_lossy(&stdout).into_owned(),
-        String::from_utf8_lossy(&stderr).into_owned(),
-    ))
+    command.args(["bench", "--device", "sim"]).args(arguments);
+    Ok(program::run(&mut command)?)
 }
 
 #[test]
 fn simulated_times_are_marked() -> TestResult {
-    let (code, stdout, stderr) = bench(&["launch/", "--rounds", "2"])?;
+    let Outcome {
+        code,
+        stdout,
+        stderr,
+    } = bench(&["launch/", "--rounds", "2"])?;
     assert_eq!(code, Some(0), "{stderr}");
     for said in [
         "not representative of hardware",
@@ -46,7 +38,7 @@ fn pictures_show_measured_values() -> TestResult {
     let path = folder.path().join("pictures");
     let to = path.to_str().ok_or("the path is not UTF-8")?;
     assert_eq!(
-        bench(&["allocate/live", "--rounds", "2", "--svg", to])?.0,
+        bench(&["allocate/live", "--rounds", "2", "--svg", to])?.code,
         Some(0)
     );
     let svg = fs::read_to_string(path.join("allocate.svg"))?;
@@ -66,7 +58,11 @@ fn pictures_show_measured_values() -> TestResult {
 fn memory_filter_writes_tables() -> TestResult {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("memory.md");
-    let (code, stdout, stderr) = bench(&[
+    let Outcome {
+        code,
+        stdout,
+        stderr,
+    } = bench(&[
         "memory",
         "--rounds",
         "1",
@@ -104,7 +100,11 @@ fn memory_filter_writes_tables() -> TestResult {
 
 #[test]
 fn filter_without_a_match() -> TestResult {
-    let (code, stdout, stderr) = bench(&["lunch"])?;
+    let Outcome {
+        code,
+        stdout,
+        stderr,
+    } = bench(&["lunch"])?;
     assert_eq!((code, stdout.as_str()), (Some(1), ""));
     assert!(
         stderr.contains("\"lunch\"") && stderr.contains("--list"),

@@ -4,23 +4,16 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
-use std::process::Output;
 
 use tempfile::TempDir;
 
-use crate::program;
+use crate::program::{self, Outcome};
 
 type TestResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
 /// A directory in which the program runs, without a driver.
 struct Folder {
     folder: TempDir,
-}
-
-struct Outcome {
-    code: Option<i32>,
-    stdout: String,
-    stderr: String,
 }
 
 impl Folder {
@@ -45,21 +38,9 @@ impl Folder {
         command
             .arg("demo")
             .args(arguments)
-            .current_dir(self.folder.path());
-        let output = command
-            .env("CURIUM_DRIVER_PATH", self.absent_driver())
-            .output()
-            .expect("the program was built");
-        let Output {
-            status,
-            stdout,
-            stderr,
-        } = output;
-        Outcome {
-            code: status.code(),
-            stdout: String::from_utf8_lossy(&stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&stderr).into_owned(),
-        }
+            .current_dir(self.folder.path())
+            .env("CURIUM_DRIVER_PATH", self.absent_driver());
+        program::run(&mut command).expect("failed to start the program")
     }
 }
 

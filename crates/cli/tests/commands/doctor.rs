@@ -2,17 +2,10 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Output;
 
-use crate::program;
+use crate::program::{self, Outcome};
 
 type TestResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
-
-struct Outcome {
-    code: Option<i32>,
-    stdout: String,
-    stderr: String,
-}
 
 /// Runs the program without a driver.
 fn curium(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Outcome {
@@ -20,24 +13,13 @@ fn curium(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Outc
     command
         .args(arguments)
         .current_dir(folder)
-        .env_remove("NO_COLOR");
-    command.env(
-        "CURIUM_DRIVER_PATH",
-        folder.join("absent").join("libcuda.so.1"),
-    );
-    let Output {
-        status,
-        stdout,
-        stderr,
-    } = command
-        .envs(variables.iter().copied())
-        .output()
-        .expect("the program was built");
-    Outcome {
-        code: status.code(),
-        stdout: String::from_utf8_lossy(&stdout).into_owned(),
-        stderr: String::from_utf8_lossy(&stderr).into_owned(),
-    }
+        .env_remove("NO_COLOR")
+        .env(
+            "CURIUM_DRIVER_PATH",
+            folder.join("absent").join("libcuda.so.1"),
+        )
+        .envs(variables.iter().copied());
+    program::run(&mut command).expect("failed to start the program")
 }
 
 fn folder() -> tempfile::TempDir {

@@ -1,31 +1,18 @@
 //! `curium info`, run as a program.
 
-use std::process::Output;
-
-use crate::program;
+use crate::program::{self, Outcome};
 
 type TestResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
-/// Runs the program without a driver. Returns its exit code, its output and its errors.
-fn info(
-    arguments: &[&str],
-    variables: &[(&str, &str)],
-) -> TestResult<(Option<i32>, String, String)> {
+/// Runs the program without a driver.
+fn info(arguments: &[&str], variables: &[(&str, &str)]) -> TestResult<Outcome> {
     let mut command = program::curium();
     command
         .arg("info")
         .args(arguments)
-        .env("CURIUM_DRIVER_PATH", "/absent/libcuda.so.1");
-    let Output {
-        status,
-        stdout,
-        stderr,
-    } = command.envs(variables.iter().copied()).output()?;
-    Ok((
-        status.code(),
-        String::from_utf8_lossy(&stdout).into_owned(),
-        String::from_utf8_lossy(&stderr).into_owned(),
-    ))
+        .env("CURIUM_DRIVER_PATH", "/absent/libcuda.so.1")
+        .envs(variables.iter().copied());
+    Ok(program::run(&mut command)?)
 }
 
 #[test]
@@ -34,7 +21,11 @@ fn info_shows_devices() -> TestResult {
         ("CURIUM_SIM_DEVICES", "2"),
         ("CURIUM_SIM_DRIVER_VERSION", "12.4"),
     ];
-    let (code, stdout, stderr) = info(&["--device", "sim"], &variables)?;
+    let Outcome {
+        code,
+        stdout,
+        stderr,
+    } = info(&["--device", "sim"], &variables)?;
     assert_eq!(code, Some(0), "{stderr}");
     for said in [
         "CUDA 12.4",
@@ -50,7 +41,7 @@ fn info_shows_devices() -> TestResult {
         !stdout.contains("cuCheckpointProcessLock") && !stdout.contains("WARP_SIZE"),
         "{stdout}"
     );
-    let (_, stdout, _) = info(
+    let Outcome { stdout, .. } = info(
         &["--device", "sim", "--missing", "--attributes"],
         &variables,
     )?;
@@ -63,13 +54,17 @@ fn info_shows_devices() -> TestResult {
 
 #[test]
 fn info_without_a_gpu_falls_back() -> TestResult {
-    let (code, _, stderr) = info(&[], &[])?;
+    let Outcome { code, stderr, .. } = info(&[], &[])?;
     assert_eq!((code, stderr.lines().count()), (Some(0), 1));
     assert!(
         stderr.contains("No usable GPU; falling back to the simulator"),
         "{stderr}"
     );
-    let (code, stdout, stderr) = info(&["--device", "gpu"], &[])?;
+    let Outcome {
+        code,
+        stdout,
+        stderr,
+    } = info(&["--device", "gpu"], &[])?;
     assert_eq!((code, stdout.as_str()), (Some(1), ""));
     assert!(stderr.contains("no usable GPU"), "{stderr}");
     Ok(())

@@ -2,30 +2,15 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Output;
 
-use crate::program;
+use crate::program::{self, Outcome};
 
 type TestResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
-fn mem(folder: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
+fn mem(folder: &Path, arguments: &[&str]) -> Outcome {
     let mut command = program::curium();
-    let output = command
-        .arg("mem")
-        .args(arguments)
-        .current_dir(folder)
-        .output()
-        .expect("the program was built");
-    let Output {
-        status,
-        stdout,
-        stderr,
-    } = output;
-    (
-        status.code(),
-        String::from_utf8_lossy(&stdout).into_owned(),
-        String::from_utf8_lossy(&stderr).into_owned(),
-    )
+    command.arg("mem").args(arguments).current_dir(folder);
+    program::run(&mut command).expect("failed to start the program")
 }
 
 /// Returns a log of memory that rises to 8 MiB in 8 blocks and falls to 1 MiB.
@@ -53,7 +38,11 @@ fn log() -> String {
 fn log_is_drawn_and_summed_up() -> TestResult {
     let folder = tempfile::tempdir()?;
     fs::write(folder.path().join("a.log"), log())?;
-    let (code, stdout, stderr) = mem(
+    let Outcome {
+        code,
+        stdout,
+        stderr,
+    } = mem(
         folder.path(),
         &["a.log", "--output", "a.svg", "--snapshot", "a.pickle"],
     );
@@ -102,7 +91,11 @@ fn invalid_log_names_its_line() -> TestResult {
         (&["empty.log"], "empty.log contains no event"),
         (&["absent.log"], "the log absent.log could not be read"),
     ] {
-        let (code, stdout, stderr) = mem(folder.path(), arguments);
+        let Outcome {
+            code,
+            stdout,
+            stderr,
+        } = mem(folder.path(), arguments);
         assert_eq!((code, stdout.as_str()), (Some(1), ""), "{stderr}");
         assert!(stderr.contains(expected), "{stderr}");
     }
@@ -117,7 +110,11 @@ fn implausible_log_is_no_panic() -> std::io::Result<()> {
     let exit_code = |events: &str| {
         let path = folder.path().join("hostile.log");
         fs::write(path, format!("curium allocation log 1\n{events}\n"))?;
-        let (code, _, errors) = mem(
+        let Outcome {
+            code,
+            stderr: errors,
+            ..
+        } = mem(
             folder.path(),
             &["hostile.log", "--snapshot", "snapshot.pkl"],
         );

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::io::{BufRead as _, BufReader};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use curium_sim::DeviceModel;
@@ -20,17 +20,10 @@ fn run(arguments: &[&str], script: &str) -> TestResult<(Option<i32>, Vec<String>
         .args(arguments)
         .args(["--", "sh", "-c", script])
         .stdin(Stdio::null());
-    let Output {
-        status,
-        stdout,
-        stderr,
-    } = command.output()?;
-    let mut lines: Vec<_> = String::from_utf8_lossy(&stdout)
-        .lines()
-        .map(str::to_owned)
-        .collect();
+    let outcome = program::run(&mut command)?;
+    let mut lines: Vec<_> = outcome.stdout.lines().map(str::to_owned).collect();
     lines.sort();
-    Ok((status.code(), lines, String::from_utf8(stderr)?))
+    Ok((outcome.code, lines, outcome.stderr))
 }
 
 #[test]
