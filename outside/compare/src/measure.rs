@@ -67,7 +67,7 @@ impl Plan {
         id.contains(&self.filter)
     }
 
-    /// Has the subjects do one thing in turns, each first in its round, and prints what each took.
+    /// Measures one operation of all subjects in rounds, each of which another one begins, and prints the times.
     /// A round before all others is left out, since it loads and allocates.
     pub(crate) fn compare(
         &self,
