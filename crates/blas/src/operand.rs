@@ -151,7 +151,7 @@ macro_rules! operand {
 
             #[inline]
             fn check_alignment(&self, operation: &'static str) -> $crate::error::Result<()> {
-                $crate::operand::expect_alignment::<T>(operation, self.address())
+                $crate::operand::check_address::<T>(operation, self.address())
             }
         }
     };
@@ -162,7 +162,7 @@ pub(crate) use operand;
 /// alignment of Rust's complex numbers is half of it, so memory of another type that is cast to
 /// them may be misaligned.
 #[inline]
-pub(crate) fn expect_alignment<T>(operation: &'static str, address: CUdeviceptr) -> Result<()> {
+pub(crate) fn check_address<T>(operation: &'static str, address: CUdeviceptr) -> Result<()> {
     if (address as usize).is_multiple_of(size_of::<T>().max(1)) {
         Ok(())
     } else {

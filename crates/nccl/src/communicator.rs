@@ -185,7 +185,7 @@ impl Communicator {
     pub fn enqueue(&mut self, stream: &Stream, mut operation: Operation<'_>) -> Result<()> {
         let name = operation.name();
         group::check_none(name)?;
-        self.expect_device(name, stream)?;
+        self.check_device(name, stream)?;
         let mut stream_operation = stream.enqueue(name)?;
         operation.form.check_element(self.library())?;
         let form = operation.form;
@@ -275,7 +275,7 @@ impl Communicator {
     }
 
     #[inline]
-    pub(crate) fn expect_device(&self, operation: &'static str, stream: &Stream) -> Result<()> {
+    pub(crate) fn check_device(&self, operation: &'static str, stream: &Stream) -> Result<()> {
         if self.context() == stream.context() {
             Ok(())
         } else {
@@ -283,7 +283,7 @@ impl Communicator {
         }
     }
 
-    /// As [`Communicator::expect_device`], for a stream of another context.
+    /// As [`Communicator::check_device`], for a stream of another context.
     #[cold]
     fn check_same_device(&self, operation: &'static str, stream: &Stream) -> Result<()> {
         let device = self.context().device();

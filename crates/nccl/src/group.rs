@@ -153,7 +153,7 @@ impl<'a> Group<'a> {
                 "the communicator belongs to another library than the group",
             ));
         }
-        communicator.expect_device(name, stream)?;
+        communicator.check_device(name, stream)?;
         let mut stream_operation = stream.enqueue(name)?;
         if recorded_capture() != self.capture {
             return Err(ArgumentError::refused(

@@ -74,7 +74,7 @@ impl Blas {
             ldc,
         } = product;
         let addresses = addresses(&a, &b, c);
-        self.expect_vector_alignment::<T>(OPERATION, &addresses)?;
+        self.check_vector_loads::<T>(OPERATION, &addresses)?;
         let mut alpha = Aligned(alpha);
         let mut beta = Aligned(beta);
         let count = c.len();
@@ -210,7 +210,7 @@ impl Blas {
 
     /// Checks the alignment of matrices of 32-bit numbers if the math mode uses vector loads.
     /// cuBLAS does not check it for batches.
-    fn expect_vector_alignment<T: Element>(
+    fn check_vector_loads<T: Element>(
         &mut self,
         operation: &'static str,
         addresses: &[CUdeviceptr],

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use super::patience::{Occasion, WaitingTask, default_spin};
-use super::watch::{self, MAX_SPUN};
+use super::watch::{self, MAX_SPIN};
 use crate::Result;
 use crate::base::contain::TaskWaker;
 use crate::base::fork;
@@ -48,7 +48,7 @@ impl Mark {
         let is_short = timeline
             .history
             .expected()
-            .is_some_and(|expected| expected <= MAX_SPUN);
+            .is_some_and(|expected| expected <= MAX_SPIN);
         if !is_short {
             watch::call_after(operation, timeline.identity, None)?;
         }

@@ -85,7 +85,7 @@ use std::time::{Duration, Instant};
 use curium_sys::CUhostTaskSyncMode;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
-pub(crate) use self::schedule::MAX_SPUN;
+pub(crate) use self::schedule::MAX_SPIN;
 use self::schedule::{MIN_PAUSE, MIN_QUERY_INTERVAL, Schedule};
 use crate::base::capture_mode::with_relaxed_capture_mode;
 use crate::base::contain::{TaskWaker, contain, contain_host_callback};

@@ -349,7 +349,7 @@ impl Inner {
     /// Returns the kernel for use on `device`: bound to the primary context if the driver has no
     /// libraries.
     fn bound_on(&self, operation: &'static str, device: &Device) -> Result<Cow<'_, Self>> {
-        self.expect_device(operation, device)?;
+        self.check_device(operation, device)?;
         if !self.is_unbound() {
             return Ok(Cow::Borrowed(self));
         }
@@ -357,7 +357,7 @@ impl Inner {
             .map(Cow::Owned)
     }
 
-    fn expect_device(&self, operation: &'static str, device: &Device) -> Result<()> {
+    fn check_device(&self, operation: &'static str, device: &Device) -> Result<()> {
         self.driver.check_same(device.driver(), operation)?;
         let kernel_device = match &self.owner {
             Owner::Library(_) => return Ok(()),

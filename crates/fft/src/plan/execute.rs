@@ -133,13 +133,13 @@ impl<R: Real> Plan<Complex<R>, R> {
         const OPERATION: &str = "Plan::inverse";
         check_len(OPERATION, "input", self.input_len(), input.len())?;
         check_len(OPERATION, "output", self.output_len(), output.len())?;
-        expect_aligned(
+        check_aligned(
             OPERATION,
             "input",
             input.as_pointer().as_raw(),
             size_of::<Complex<R>>(),
         )?;
-        expect_aligned(
+        check_aligned(
             OPERATION,
             "output",
             output.as_pointer().as_raw(),
@@ -180,7 +180,7 @@ impl<I, O> Plan<I, O> {
             ("output", output.as_pointer().as_raw()),
         ] {
             // One of the types is complex.
-            expect_aligned(operation, name, address, size_of::<I>().max(size_of::<O>()))?;
+            check_aligned(operation, name, address, size_of::<I>().max(size_of::<O>()))?;
         }
         self.enqueue(operation, direction, &mut { input }, Some(&mut { output }))
     }
@@ -198,7 +198,7 @@ impl<I, O> Plan<I, O> {
             self.layout.span_in_place(operation)?,
             data.len(),
         )?;
-        expect_aligned(
+        check_aligned(
             operation,
             "data",
             data.as_pointer().as_raw(),
@@ -281,7 +281,7 @@ fn too_short(operation: &'static str, name: &str, required: usize, available: us
 /// too. Rust's have half of the alignment. `alignment` is the size of a complex number, a power of
 /// two.
 #[inline]
-fn expect_aligned(
+fn check_aligned(
     operation: &'static str,
     name: &str,
     address: CUdeviceptr,

@@ -32,8 +32,8 @@ pub(crate) struct Gap {
 const MIN_PART: u64 = 4 << 20;
 /// The maximum size of a part in bytes.
 const MAX_PART: u64 = 64 << 20;
-/// The approximate number of parts for which larger parts are created.
-const PARTS: u64 = 2048;
+/// The number of parts beyond which new ones are larger.
+const MAX_SMALL_PARTS: u64 = 2048;
 
 /// Returns the size of new parts in bytes, when the parts have `reserved_bytes` bytes in all.
 ///
@@ -41,7 +41,7 @@ const PARTS: u64 = 2048;
 /// stays between allocations in use. What stays there is a constant fraction of the memory if parts
 /// grow with it.
 pub(crate) fn part_bytes(reserved_bytes: u64) -> u64 {
-    (reserved_bytes / PARTS)
+    (reserved_bytes / MAX_SMALL_PARTS)
         .next_power_of_two()
         .clamp(MIN_PART, MAX_PART)
 }
@@ -119,7 +119,7 @@ mod tests {
             reserved += part_bytes(reserved);
             count += 1;
         }
-        assert!(count < 4 * PARTS, "{count}");
+        assert!(count < 4 * MAX_SMALL_PARTS, "{count}");
         assert_eq!(part_bytes(0), MIN_PART);
         assert_eq!(part_bytes(8 << 30), MIN_PART);
         assert_eq!(part_bytes(16 << 30), 2 * MIN_PART);

@@ -227,7 +227,7 @@ impl Communicator {
         let operation = kind.operation();
         group::check_none(operation)?;
         refuse_wait(operation)?;
-        self.expect_device(operation, memory.owner_stream())?;
+        self.check_device(operation, memory.owner_stream())?;
         if memory.owner_stream().is_created_by_capture() {
             return Err(ArgumentError::refused(
                 operation,

@@ -45,7 +45,7 @@ impl Call<'_> {
         kind: CUdevResourceType,
     ) -> Result {
         let output = resource.required()?;
-        self.expect_resource(kind)?;
+        self.check_resource_kind(kind)?;
         let context = named_context(context)?;
         output.write(self.lock().describe_context(context, kind)?)
     }
@@ -57,7 +57,7 @@ impl Call<'_> {
         kind: CUdevResourceType,
     ) -> Result {
         let output = resource.required()?;
-        self.expect_resource(kind)?;
+        self.check_resource_kind(kind)?;
         let state = self.lock();
         let context = state.green(context)?;
         output.write(state.describe_context(context, kind)?)
@@ -162,7 +162,7 @@ impl Call<'_> {
 
 impl Call<'_> {
     /// Checks that the driver describes resources of a type.
-    fn expect_resource(&self, kind: CUdevResourceType) -> Result {
+    fn check_resource_kind(&self, kind: CUdevResourceType) -> Result {
         match kind {
             CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM => Ok(()),
             CUdevResourceType::CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG

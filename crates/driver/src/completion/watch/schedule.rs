@@ -4,31 +4,31 @@ use std::time::Duration;
 
 /// The shortest interval between two loads, except near the expected end.
 pub(super) const MIN_PAUSE: Duration = Duration::from_micros(20);
-/// The longest interval between two looks without a callback, if the end is not expected.
+/// The longest interval between two polls without a callback, if the end is not expected.
 const MAX_PAUSE: Duration = Duration::from_millis(20);
-/// The longest interval between two looks without a callback, near the expected end.
+/// The longest interval between two polls without a callback, near the expected end.
 const MAX_NEAR_PAUSE: Duration = Duration::from_millis(5);
 /// The longest interval between two loads of a word with a callback.
-const MAX_CALLED_PAUSE: Duration = Duration::from_millis(100);
+const MAX_PAUSE_WITH_CALLBACK: Duration = Duration::from_millis(100);
 /// The age up to which the word of work of unknown duration is loaded often.
-const MAX_DENSE: Duration = Duration::from_millis(1);
-/// The number of looks in the expected duration, before its end, if the end is not awaited by
+const DENSE_POLLING_PERIOD: Duration = Duration::from_millis(1);
+/// The number of polls in the expected duration, before its end, if the end is not awaited by
 /// spinning.
-const EARLY_LOOKS_PER_DURATION: u32 = 32;
+const EARLY_POLLS_PER_DURATION: u32 = 32;
 /// The interval between the first wait for a word and the first query of its event.
 pub(super) const MIN_QUERY_INTERVAL: Duration = Duration::from_millis(1);
 /// The additional interval for each other timeline: about ten times the cost of a load.
 const PAUSE_PER_TIMELINE: Duration = Duration::from_micros(3);
 /// The longest duration whose end is awaited by spinning, and beyond which the driver's callback is
 /// used.
-pub(crate) const MAX_SPUN: Duration = Duration::from_millis(2);
-/// The number of looks in the expected duration, near its end, if the end is not awaited by
+pub(crate) const MAX_SPIN: Duration = Duration::from_millis(2);
+/// The number of polls in the expected duration, near its end, if the end is not awaited by
 /// spinning. With the window around the end, they are about 20 for each wait.
-const LOOKS_PER_DURATION: u32 = 256;
+const POLLS_PER_DURATION: u32 = 256;
 /// The minimum time before and after the expected end for which the word is loaded continuously.
-const MIN_WINDOW: Duration = Duration::from_micros(50);
-/// The time between the early wake-up of a task and the expected end, in which the task wakes up.
-const EARLY: Duration = Duration::from_micros(80);
+const MIN_SPIN_WINDOW: Duration = Duration::from_micros(50);
+/// The time before the expected end at which a task is woken, so that it spins when the end comes.
+const WAKE_LEAD: Duration = Duration::from_micros(80);
 
 /// The state of the first wait on a timeline.
 #[derive(Clone, Copy, Debug)]
@@ -44,33 +44,33 @@ pub(super) struct Schedule {
 impl Schedule {
     /// Returns `true` if a task that spins should be woken now, and before the expected end.
     pub(super) fn is_early_wake_due(self) -> bool {
-        self.predicted()
-            .is_some_and(|expected| self.age + EARLY >= expected && self.age < expected)
+        self.spin_target()
+            .is_some_and(|expected| self.age + WAKE_LEAD >= expected && self.age < expected)
     }
 
     /// Returns the interval until the next load, with this number of other timelines.
     pub(super) fn pause(self, others: u32) -> Duration {
-        self.lone_pause().max(PAUSE_PER_TIMELINE * others)
+        self.pause_without_others().max(PAUSE_PER_TIMELINE * others)
     }
 
     /// Returns the expected duration if its end can be awaited by spinning.
-    fn predicted(self) -> Option<Duration> {
-        self.expected.filter(|expected| *expected <= MAX_SPUN)
+    fn spin_target(self) -> Option<Duration> {
+        self.expected.filter(|expected| *expected <= MAX_SPIN)
     }
 
-    fn lone_pause(self) -> Duration {
+    fn pause_without_others(self) -> Duration {
         let Some(expected) = self.expected else {
             return self.sparse_pause();
         };
-        if expected <= MAX_SPUN {
+        if expected <= MAX_SPIN {
             return self.pause_around(expected, Duration::ZERO, self.sparse_pause());
         }
         if self.has_callback {
             return self.sparse_pause();
         }
-        let near = (expected / LOOKS_PER_DURATION).min(MAX_NEAR_PAUSE);
+        let near = (expected / POLLS_PER_DURATION).min(MAX_NEAR_PAUSE);
         let far = if self.age < expected {
-            (self.age / 2).max(expected / EARLY_LOOKS_PER_DURATION)
+            (self.age / 2).max(expected / EARLY_POLLS_PER_DURATION)
         } else {
             ((self.age - expected) / 4).clamp(near, MAX_PAUSE)
         };
@@ -80,8 +80,8 @@ impl Schedule {
     /// Returns `near` within the window around the expected end, and `far` outside of it, but at
     /// most the time until the window.
     fn pause_around(self, expected: Duration, near: Duration, far: Duration) -> Duration {
-        let window = (expected / 24).max(MIN_WINDOW);
-        let begin = expected.saturating_sub(window.max(EARLY));
+        let window = (expected / 24).max(MIN_SPIN_WINDOW);
+        let begin = expected.saturating_sub(window.max(WAKE_LEAD));
         if self.age < begin {
             far.min(begin - self.age)
         } else if self.age <= expected + window {
@@ -98,10 +98,10 @@ impl Schedule {
         }
         // The callback wakes the thread unless the context fails. Work of unknown duration may
         // still be short.
-        if self.expected.is_none() && self.age < MAX_DENSE {
+        if self.expected.is_none() && self.age < DENSE_POLLING_PERIOD {
             (self.age / 4).max(2 * MIN_PAUSE)
         } else {
-            self.age.clamp(MIN_QUERY_INTERVAL, MAX_CALLED_PAUSE)
+            self.age.clamp(MIN_QUERY_INTERVAL, MAX_PAUSE_WITH_CALLBACK)
         }
     }
 }

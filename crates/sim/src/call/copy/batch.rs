@@ -107,7 +107,7 @@ impl Call<'_> {
                 .into_iter()
                 .filter_map(device_address)
                 .collect();
-            self.expect_reach(stream, &addresses)?;
+            self.check_reach(stream, &addresses)?;
             self.copy_operation(operation, stream)?;
         }
         Ok(())
@@ -158,7 +158,7 @@ impl Call<'_> {
     ///
     /// As on hardware, a batch needs the same access to another device's memory as a kernel:
     /// through the access rights of a pool, or peer access between the contexts.
-    fn expect_reach(&self, stream: Pointer<CUstream_st>, addresses: &[CUdeviceptr]) -> Result {
+    fn check_reach(&self, stream: Pointer<CUstream_st>, addresses: &[CUdeviceptr]) -> Result {
         let mut state = self.lock();
         let stream = state.stream(stream)?;
         let context = state.stream_context(stream)?;
@@ -196,7 +196,7 @@ impl Call<'_> {
             if *to == 0 || *from == 0 {
                 return Err((index, CUresult::CUDA_ERROR_INVALID_VALUE));
             }
-            self.expect_reach(stream, &[*to, *from])
+            self.check_reach(stream, &[*to, *from])
                 .map_err(|code| (index, code))?;
             self.cuMemcpyAsync(*to, *from, *size, stream)
                 .map_err(|code| (index, code))?;
