@@ -19,6 +19,7 @@ mod heap;
 mod local;
 mod simulated;
 mod size_class;
+mod stitching;
 #[cfg(test)]
 mod tests;
 mod thread_cache;
@@ -30,3 +31,4 @@ pub(crate) use self::local::LocalCache;
 pub use self::simulated::{SimulatedBlock, SimulatedCache};
 pub(crate) use self::size_class::BlockSize;
 pub use self::size_class::GRANULE;
+pub(crate) use self::stitching::{StitchedRange, Stitching};

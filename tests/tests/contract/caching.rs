@@ -4,6 +4,7 @@ mod block;
 mod deferral;
 mod graph;
 mod shortage;
+mod stitching;
 mod traces;
 
 use std::sync::Arc;
@@ -505,9 +506,10 @@ fn growth_that_fails_leaks_nothing() -> TestResult {
 fn memory_that_cannot_move_is_not_lost() -> TestResult {
     const PART: usize = 4 << 20;
     for function in [
-        Function::cuMemUnmap,
+        Function::cuMemAddressReserve,
         Function::cuMemMap,
         Function::cuMemSetAccess,
+        Function::cuMemUnmap,
     ] {
         on_simulator(Config::new(), |test, simulator| -> TestResult {
             let stream = test.stream();
@@ -519,7 +521,10 @@ fn memory_that_cannot_move_is_not_lost() -> TestResult {
                 blocks.enumerate().partition(|(index, _)| index % 4 < 2);
             drop(freed);
             stream.synchronize()?;
-            simulator.inject(Fault::on(function).returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY));
+            let fault = Fault::on(function).returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY);
+            if function != Function::cuMemUnmap {
+                simulator.inject(fault.clone());
+            }
             let large = Block::new(&resource, &stream, 8 * PART);
             large.fill(1);
             for (_, block) in &kept {
@@ -534,6 +539,10 @@ fn memory_that_cannot_move_is_not_lost() -> TestResult {
                 "{function:?}"
             );
             drop((large, kept));
+            if function == Function::cuMemUnmap {
+                simulator.inject(fault);
+                assert!(resource.trim(&stream, 0).is_err());
+            }
             resource.trim(&stream, 0)?;
             assert_eq!(resource.statistics().reserved_bytes, 0, "{function:?}");
             drop(resource);

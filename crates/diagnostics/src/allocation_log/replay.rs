@@ -1,6 +1,6 @@
 //! Replaying a log on a resource.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use curium_driver::{Context, DevicePointer, Result, Stream};
 use curium_memory::Resource;
@@ -30,7 +30,8 @@ struct Playing<'a, R: Resource> {
     resource: &'a R,
     context: &'a Context,
     streams: HashMap<u64, Stream>,
-    live: HashMap<u64, Block>,
+    /// By address in the log, so that each replay frees what remains in the same order.
+    live: BTreeMap<u64, Block>,
     live_bytes: u64,
     replay: Replay,
 }
@@ -55,7 +56,7 @@ impl AllocationLog {
             resource,
             context,
             streams: HashMap::new(),
-            live: HashMap::new(),
+            live: BTreeMap::new(),
             live_bytes: 0,
             replay: Replay::default(),
         };

@@ -18,6 +18,8 @@ pub struct CacheSample {
     pub block_bytes: u64,
     /// The size of all segments in bytes.
     pub reserved_bytes: u64,
+    /// The number of times that memory was mapped so far, each of which takes a driver call.
+    pub mappings: u64,
 }
 
 /// A cache and the live allocations of a log.
@@ -78,6 +80,7 @@ impl Simulation {
         }
         self.sample.nanoseconds = event.nanoseconds;
         self.sample.reserved_bytes = self.cache.reserved_bytes();
+        self.sample.mappings = self.cache.mappings();
         self.sample
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::heap::Segment;
+use super::heap::{Heap, Segment};
 
 /// A reserved range of addresses. A part that directly follows free memory extends that memory in
 /// place.
@@ -37,9 +37,9 @@ const MAX_SMALL_PARTS: u64 = 2048;
 
 /// Returns the size of new parts in bytes, when the parts have `reserved_bytes` bytes in all.
 ///
-/// Memory moves in whole parts, each of which takes a driver call. With smaller ones, less of it
-/// stays between allocations in use. What stays there is a constant fraction of the memory if parts
-/// grow with it.
+/// Memory is stitched in whole parts, each of which takes a driver call. With smaller ones, less of
+/// it stays between allocations in use. What stays there is a constant fraction of the memory if
+/// parts grow with it.
 pub(crate) fn part_bytes(reserved_bytes: u64) -> u64 {
     (reserved_bytes / MAX_SMALL_PARTS)
         .next_power_of_two()
@@ -66,15 +66,25 @@ impl<M> AddressSpace<M> {
         is_unused.then(|| std::mem::replace(&mut self.range, Segment::EMPTY))
     }
 
+    /// Returns the gap for the new memory that an allocation of `bytes` bytes needs, and the size of
+    /// the segments that are already free. Together with new memory, they suffice for a stitched
+    /// range, unless they suffice without: then they could not be mapped.
+    pub(crate) fn growth(&self, bytes: u64, granularity: u64, heap: &Heap) -> (Option<Gap>, u64) {
+        let free = heap.free_segments();
+        let free_bytes = free.iter().map(|segment| segment.length).sum();
+        let adjacent = self.gap(bytes, granularity, |end| heap.free_before(end));
+        let separate = (1..bytes)
+            .contains(&free_bytes)
+            .then(|| self.gap(bytes - free_bytes, granularity, |_| 0))
+            .flatten();
+        let gap = adjacent.into_iter().chain(separate);
+        (gap.min_by_key(|gap| gap.needed), free_bytes)
+    }
+
     /// Returns the gap in which the fewest bytes, a multiple of `granularity`, need memory for a
     /// free range of `bytes` bytes. `free_before` returns the length of the free range that ends at
     /// an address.
-    pub(crate) fn gap(
-        &self,
-        bytes: u64,
-        granularity: u64,
-        free_before: impl Fn(u64) -> u64,
-    ) -> Option<Gap> {
+    fn gap(&self, bytes: u64, granularity: u64, free_before: impl Fn(u64) -> u64) -> Option<Gap> {
         let starts = std::iter::once(self.range.start)
             .chain(self.parts.iter().map(|(start, part)| start + part.length));
         let ends = self.parts.keys().copied().chain([self.range.end()]);

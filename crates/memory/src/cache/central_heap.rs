@@ -25,6 +25,8 @@ struct State {
     /// The allocations and deallocations that bypassed the thread caches, and those of threads that
     /// have exited.
     counts: Counts,
+    /// The number of bytes freed by a thread cache after which it is idle.
+    idle_limit: u64,
 }
 
 /// The number and total size of allocations and deallocations.
@@ -85,6 +87,7 @@ impl CentralHeap {
                 heap,
                 caches: Vec::new(),
                 counts,
+                idle_limit: u64::MAX,
             }),
         }
     }
@@ -136,8 +139,9 @@ impl CentralHeap {
 
     /// Registers a new cache of the calling thread.
     pub(super) fn add_cache(&self, stream: StreamId) -> Arc<LocalCache> {
-        let cache = Arc::new(LocalCache::new(stream));
-        self.state.lock().caches.push(Arc::clone(&cache));
+        let mut state = self.state.lock();
+        let cache = Arc::new(LocalCache::new(stream, state.idle_limit));
+        state.caches.push(Arc::clone(&cache));
         cache
     }
 
@@ -164,7 +168,13 @@ impl CentralHeap {
         state.heap.forget(stream)
     }
 
-    /// Takes the blocks of all thread caches.
+    /// Sets the number of bytes freed by a thread cache after which it is idle, from the next
+    /// [flush](Self::flush_caches) on.
+    pub(crate) fn set_idle_limit(&self, idle_limit: u64) {
+        self.state.lock().idle_limit = idle_limit;
+    }
+
+    /// Takes the blocks of all thread caches, none of which is idle afterwards.
     pub(crate) fn flush_caches(&self) {
         let mut state = self.state.lock();
         // The caches of threads that exited while the heap was locked.
@@ -180,6 +190,7 @@ impl CentralHeap {
             .zip(&caches)
         {
             state.empty(&mut content, cache.stream);
+            content.set_idle_limit(state.idle_limit);
         }
     }
 

@@ -122,34 +122,35 @@ impl Heap {
         true
     }
 
-    /// Removes segments that are available to every stream until they have `bytes` bytes in all,
-    /// and returns them. Those in the shortest ranges come first. They have at most `most` bytes,
-    /// and the range that ends at `kept` keeps its segments.
-    pub(crate) fn remove_free_segments(
-        &mut self,
-        bytes: u64,
-        most: u64,
-        kept: u64,
-    ) -> Vec<Segment> {
+    /// Returns the segments that are available to every stream. Those in the shortest ranges come
+    /// first.
+    pub(crate) fn free_segments(&self) -> Vec<Segment> {
         let Some(any) = self.streams.get(&StreamId::ANY) else {
             return Vec::new();
         };
-        let mut total = 0;
         let mut free = Vec::new();
-        for (range_length, range) in &any.ranges {
+        for &(range_length, range) in &any.ranges {
             let end = range + range_length;
-            if end == kept {
-                continue;
-            }
-            for (&start, &length) in self.segments.range(range..&end) {
-                if total < bytes && start + length <= end && total + length <= most {
-                    total += length;
-                    free.push(Segment { start, length });
-                }
-            }
+            let segments = self.segments.range(range..end);
+            let segments = segments.map(|(&start, &length)| Segment { start, length });
+            free.extend(segments.take_while(|segment| segment.end() <= end));
         }
-        free.retain(|segment| self.remove_segment(*segment));
         free
+    }
+
+    /// Removes segments that are available to every stream until they have `bytes` bytes in all,
+    /// and returns them. Those in the shortest ranges come first. Returns `None` if there are too
+    /// few.
+    pub(crate) fn remove_free_segments(&mut self, bytes: u64) -> Option<Vec<Segment>> {
+        let mut free = self.free_segments();
+        let mut total = 0;
+        let sufficient = free.iter().position(|segment| {
+            total += segment.length;
+            total >= bytes
+        })?;
+        free.truncate(sufficient + 1);
+        free.retain(|segment| self.remove_segment(*segment));
+        Some(free)
     }
 
     /// Returns the segments by address. Adjacent ones across which memory coalesces are one.
@@ -574,10 +575,9 @@ mod tests {
         assert_eq!((heap.reserved_bytes(), heap.free_bytes()), (0x1000, 0x1000));
     }
 
-    /// Segments move out of the shortest ranges first, and neither from the range that grows nor
-    /// from memory in use.
+    /// Segments in the shortest ranges are removed first, and none that is partly in use.
     #[test]
-    fn free_segments_move() {
+    fn free_segments_are_removed() {
         let mut heap = Heap::new(true);
         for start in 1..=8 {
             heap.add_segment(segment(start * 0x1000, 0x1000));
@@ -585,20 +585,20 @@ mod tests {
         for _ in 0..8 {
             heap.take_range(A, 0x1000, 0x200);
         }
-        for start in [0x2000, 0x4000, 0x5000, 0x8000] {
+        for start in [0x2000, 0x4000, 0x5000] {
             heap.free_range(StreamId::ANY, start, 0x1000);
         }
         heap.free_range(A, 0x7000, 0x1000);
         // Half of it is in use.
         heap.free_range(StreamId::ANY, 0x1000, 0x800);
-        assert_eq!(heap.remove_free_segments(0x1000, 0x800, 0x9000), []);
+        assert_eq!(heap.remove_free_segments(0x3800), None);
         assert_eq!(
-            heap.remove_free_segments(0x1800, 0x3000, 0x9000),
-            [segment(0x2000, 0x1000), segment(0x4000, 0x1000)]
+            heap.remove_free_segments(0x1800),
+            Some(vec![segment(0x2000, 0x1000), segment(0x4000, 0x1000)])
         );
         assert_eq!(
-            heap.remove_free_segments(0x3000, 0x3000, 0x9000),
-            [segment(0x5000, 0x1000)]
+            heap.remove_free_segments(0x1000),
+            Some(vec![segment(0x5000, 0x1000)])
         );
         assert_eq!(heap.reserved_bytes(), 0x5000);
         assert_eq!(

@@ -34,19 +34,23 @@ struct Entry {
 
 impl LocalCache {
     /// Creates a cache of the calling thread.
-    pub(super) fn new(stream: StreamId) -> Self {
+    pub(super) fn new(stream: StreamId, idle_limit: u64) -> Self {
         Self {
             stream,
             owner: thread::current().id(),
-            cache: BiasedLock::new(ThreadCache::default()),
+            cache: BiasedLock::new(ThreadCache::with_idle_limit(idle_limit)),
         }
     }
 
-    /// Allocates from the calling thread's cache.
+    /// Allocates from the calling thread's cache, unless it is idle.
     #[inline]
     pub(crate) fn allocate(heap: &CentralHeap, stream: StreamId, bytes: usize) -> Option<u64> {
         with(heap, stream, |entry| {
             let mut cache = entry.own()?;
+            if cache.is_idle() {
+                return None;
+            }
+            cache.record_allocation(bytes);
             let address = cache.take(BlockSize::from_bytes(bytes))?;
             cache.counts.add_hit(bytes);
             Some(address)
@@ -65,6 +69,7 @@ impl LocalCache {
         let size = BlockSize::from_bytes(bytes);
         with(heap, stream, |entry| {
             let mut cache = entry.own()?;
+            cache.record_free(bytes);
             if !cache.insert(size, address) {
                 return entry.free_into_full_cache(cache, size, address, bytes);
             }
@@ -95,6 +100,24 @@ impl LocalCache {
             Some(cache)
         });
         added.ok().flatten()
+    }
+
+    /// Returns `true` if the cache was [idle](ThreadCache::is_idle) until now. It is not idle
+    /// afterwards.
+    pub(crate) fn end_idleness(&self) -> bool {
+        if self.owner != thread::current().id() {
+            return false;
+        }
+        // SAFETY: this thread is the owner. Its other uses end with the functions of this module
+        // that begin them, which do not call this.
+        let Some(mut cache) = (unsafe { self.cache.own() }) else {
+            return false;
+        };
+        let is_idle = cache.is_idle();
+        if is_idle {
+            cache.begin_count();
+        }
+        is_idle
     }
 
     /// Locks several caches. Callers hold the lock of the heap. Returns `None` if the system does

@@ -5,10 +5,14 @@ use super::free_lists::FreeLists;
 use super::size_class::{BlockSize, SizeClass};
 
 /// The free blocks of one stream that one thread keeps.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct ThreadCache {
     /// The allocations and deallocations served by this cache.
     pub(super) counts: Counts,
+    /// The number of bytes by which deallocations have exceeded allocations.
+    net_freed: u64,
+    /// The value of `net_freed` at which the cache is idle.
+    idle_limit: u64,
     lists: FreeLists,
     /// Blocks without a class, with their sizes.
     large: Vec<(u64, u64)>,
@@ -27,6 +31,50 @@ impl ThreadCache {
     /// Returns the maximum number of blocks of `class`.
     pub(crate) fn capacity(class: SizeClass) -> usize {
         (CLASS_BYTES / class.bytes()).clamp(MIN_BLOCKS, MAX_BLOCKS) as usize
+    }
+
+    /// Creates a cache that is idle if there is a limit.
+    pub(super) fn with_idle_limit(idle_limit: u64) -> Self {
+        Self {
+            net_freed: if idle_limit == u64::MAX {
+                0
+            } else {
+                idle_limit
+            },
+            idle_limit,
+            ..Self::default()
+        }
+    }
+
+    /// Records an allocation, which need not be served by this cache.
+    #[inline]
+    pub(super) fn record_allocation(&mut self, bytes: usize) {
+        self.net_freed = self.net_freed.saturating_sub(bytes as u64);
+    }
+
+    /// Records a deallocation.
+    #[inline]
+    pub(super) fn record_free(&mut self, bytes: usize) {
+        self.net_freed += bytes as u64;
+    }
+
+    /// Returns `true` if most memory that was in use has been freed, as between two repetitions of
+    /// the same work. The next allocation then begins with all free memory coalesced: what it finds
+    /// does not depend on the order of earlier deallocations.
+    #[inline]
+    pub(super) fn is_idle(&self) -> bool {
+        self.net_freed >= self.idle_limit
+    }
+
+    /// Ends the idleness.
+    pub(super) fn begin_count(&mut self) {
+        self.net_freed = 0;
+    }
+
+    /// Sets the limit, and ends the idleness.
+    pub(super) fn set_idle_limit(&mut self, idle_limit: u64) {
+        self.idle_limit = idle_limit;
+        self.begin_count();
     }
 
     /// Takes a free block.
@@ -91,6 +139,18 @@ impl ThreadCache {
     /// Returns the size of all blocks in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.lists.bytes() + self.large.iter().map(|(bytes, _)| bytes).sum::<u64>()
+    }
+}
+
+impl Default for ThreadCache {
+    fn default() -> Self {
+        Self {
+            counts: Counts::default(),
+            net_freed: 0,
+            idle_limit: u64::MAX,
+            lists: FreeLists::default(),
+            large: Vec::new(),
+        }
     }
 }
 

@@ -76,7 +76,7 @@ impl Arena {
             }
             let room = length + alignment - GRANULE;
             with_relaxed_capture_mode(self.context.driver(), || {
-                segments.grow(room, STEP, &self.heap)
+                segments.provide(room, STEP, &self.heap)
             })?;
         }
     }

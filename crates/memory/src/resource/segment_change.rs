@@ -28,9 +28,10 @@ pub enum SegmentChangeKind {
     Allocate,
     /// The resource released a segment upstream.
     Free,
-    /// The resource mapped physical memory.
+    /// Physical memory is in use at these addresses from now on.
     Map,
-    /// The resource unmapped physical memory.
+    /// Physical memory is no longer in use at these addresses. If its mapping remains, the resource
+    /// can use it there again without a driver call.
     Unmap,
 }
 
@@ -74,6 +75,12 @@ impl SegmentChanges {
             segment.length,
         ));
         self.count.store(number + 1, Ordering::Release);
+    }
+
+    /// Records that a segment moved to other addresses.
+    pub(super) fn record_move(&self, from: Segment, to: Segment) {
+        self.record(SegmentChangeKind::Unmap, from);
+        self.record(SegmentChangeKind::Map, to);
     }
 
     /// Returns the changes from this number on.

@@ -29,6 +29,16 @@ enum Source {
     Upstream(Upstream),
 }
 
+/// How memory was provided.
+pub(super) enum Provision {
+    /// Moved to addresses that already map it.
+    Reused,
+    /// Mapped a second time.
+    Stitched,
+    /// Obtained from the device or the upstream resource.
+    Grown,
+}
+
 impl Segments {
     /// Uses virtual memory management if the device and the driver support it, otherwise the
     /// device's current memory pool.
@@ -66,26 +76,54 @@ impl Segments {
         CentralHeap::new(matches!(self.source, Source::Mapped(_)))
     }
 
-    /// Adds segments, so that a range of `bytes` bytes is free, part of which may already be free.
-    /// New memory has at least `step` bytes if there is enough. Mapped memory is divided into
-    /// several segments.
-    pub(super) fn grow(&mut self, bytes: u64, step: u64, heap: &CentralHeap) -> Result<()> {
+    /// Provides free memory for an allocation of `bytes` bytes, part of which may already be free.
+    /// If another thread or fragmentation is in the way, the next call provides the rest. New
+    /// memory has at least `step` bytes if there is enough. Mapped memory is divided into several
+    /// segments.
+    pub(super) fn provide(
+        &mut self,
+        bytes: u64,
+        step: u64,
+        heap: &CentralHeap,
+    ) -> Result<Provision> {
         match &mut self.source {
-            Source::Mapped(mapped) => mapped.grow(bytes, step, heap, &self.changes),
+            Source::Mapped(mapped) => mapped.provide(bytes, step, heap, &self.changes),
             Source::Upstream(upstream) => {
                 let segment = upstream.add(bytes, step)?;
                 // Recorded first: once the heap has the segment, another thread may allocate from
                 // it and record that.
                 self.changes.record(SegmentChangeKind::Allocate, segment);
                 heap.with(|heap| heap.add_segment(segment));
-                Ok(())
+                Ok(Provision::Grown)
             }
+        }
+    }
+
+    /// Moves free memory to the addresses where it coalesces best, without driver calls.
+    pub(super) fn recall(&mut self, heap: &CentralHeap) {
+        if let Source::Mapped(mapped) = &mut self.source {
+            mapped.recall(heap, &self.changes);
+        }
+    }
+
+    /// Returns the number of bytes freed by a thread cache after which it is idle.
+    pub(super) fn idle_limit(&self, heap: &CentralHeap) -> u64 {
+        match &self.source {
+            Source::Mapped(mapped) => mapped.idle_limit(heap.with(|heap| heap.reserved_bytes())),
+            Source::Upstream(_) => u64::MAX,
         }
     }
 
     /// Removes unused segments for as long as at least `keep` bytes are left.
     pub(super) fn trim(&mut self, keep: u64, heap: &CentralHeap) -> Result<()> {
+        self.recall(heap);
         let (mut left, segments) = heap.with(|heap| (heap.reserved_bytes(), heap.segments()));
+        if left <= keep {
+            return Ok(());
+        }
+        if let Source::Mapped(mapped) = &mut self.source {
+            mapped.unmap_unused_ranges()?;
+        }
         for segment in segments.into_iter().rev() {
             if left - segment.length >= keep && self.remove(segment, heap)? {
                 left -= segment.length;
@@ -96,11 +134,16 @@ impl Segments {
 
     /// Removes all unused segments. The others are leaked, since work may access them.
     pub(super) fn close(&mut self, heap: &CentralHeap) -> Result<()> {
+        self.recall(heap);
+        let unmapped = match &mut self.source {
+            Source::Mapped(mapped) => mapped.unmap_unused_ranges(),
+            Source::Upstream(_) => Ok(()),
+        };
         let segments = heap.with(|heap| heap.segments()).into_iter();
         // Attempts every segment, even if one fails.
         let closed = segments
             .map(|segment| self.remove(segment, heap).map(drop))
-            .fold(Ok(()), Result::and);
+            .fold(unmapped, Result::and);
         match &mut self.source {
             Source::Mapped(mapped) => closed.and(mapped.close()),
             Source::Upstream(upstream) => closed
@@ -109,8 +152,13 @@ impl Segments {
         }
     }
 
-    /// Removes a segment. Returns `false` if it is in use.
+    /// Removes a segment. Returns `false` if it is in use, or in a stitched range.
     fn remove(&mut self, segment: Segment, heap: &CentralHeap) -> Result<bool> {
+        if let Source::Mapped(mapped) = &self.source
+            && !mapped.contains(segment.start)
+        {
+            return Ok(false);
+        }
         if !heap.with(|heap| heap.remove_segment(segment)) {
             return Ok(false);
         }

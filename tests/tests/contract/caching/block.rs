@@ -72,7 +72,7 @@ impl<'a> Block<'a> {
         });
         read.expect("read failed");
         self.stream.synchronize().expect("the stream works");
-        bytes.iter().all(|byte| *byte == value)
+        bytes == vec![value; self.bytes]
     }
 }
 

@@ -16,7 +16,7 @@ use crate::cache::{
     BlockSize, CentralHeap, Epoch, GRANULE, Heap, LocalCache, Segment, StreamId, Usage,
 };
 use crate::resource::segment_change::{SegmentChange, SegmentChanges};
-use crate::resource::segments::{Segments, leak_rest};
+use crate::resource::segments::{Provision, Segments, leak_rest};
 use crate::resource::{Resource, StreamOrdered};
 use crate::size::Request;
 use crate::wait;
@@ -32,6 +32,8 @@ pub(super) struct Allocator {
     reserve: Exclusive<Reserve>,
     /// The number of times that segments were added.
     growths: AtomicU64,
+    /// The number of times that memory was mapped a second time.
+    stitches: AtomicU64,
     /// The number of times that memory stayed with its stream because no event could be recorded or
     /// queried.
     deferrals: AtomicU64,
@@ -78,6 +80,7 @@ impl Allocator {
                 streams: HashMap::new(),
             }),
             growths: AtomicU64::new(0),
+            stitches: AtomicU64::new(0),
             deferrals: AtomicU64::new(0),
             upstream,
             changes,
@@ -110,6 +113,10 @@ impl Allocator {
             return Ok(pointer);
         }
         let cache = self.cache(stream, "CachingResource::allocate")?;
+        if cache.as_ref().is_some_and(|cache| cache.end_idleness()) {
+            // A stream that cannot be queried keeps its memory, as in `search`.
+            let _ = self.gather(&mut *self.reserve.acquire("CachingResource::allocate")?);
+        }
         let size = BlockSize::from_bytes(bytes);
         let alignment = alignment as u64;
         let need = Need {
@@ -216,6 +223,7 @@ impl Allocator {
             free_bytes,
             longest_free_bytes,
             growths,
+            stitches: self.stitches.load(Ordering::Relaxed),
             deferrals: self.deferrals.load(Ordering::Relaxed),
         }
     }
@@ -232,7 +240,7 @@ impl Allocator {
 
     /// Searches for memory in this order: memory freed by another thread in the meantime, coalesced
     /// blocks of the stream, thread caches and memory of other streams whose work has completed,
-    /// and a new segment.
+    /// fragmented memory in one piece, and new memory.
     fn search(&self, need: Need<'_>) -> Result<u64> {
         let mut reserve = self.reserve.acquire("CachingResource::allocate")?;
         if let Some(address) = self.take(need) {
@@ -251,10 +259,14 @@ impl Allocator {
         let step = self.options.segment_bytes as u64;
         loop {
             let segments = &mut reserve.segments;
-            with_relaxed_capture_mode(self.context.driver(), || {
-                segments.grow(need.room(), step, &self.heap)
+            let provision = with_relaxed_capture_mode(self.context.driver(), || {
+                segments.provide(need.room(), step, &self.heap)
             })?;
-            self.growths.fetch_add(1, Ordering::Relaxed);
+            match provision {
+                Provision::Reused => {}
+                Provision::Stitched => drop(self.stitches.fetch_add(1, Ordering::Relaxed)),
+                Provision::Grown => drop(self.growths.fetch_add(1, Ordering::Relaxed)),
+            }
             // Another thread may have been faster, and left enough memory.
             if let Some(address) = self.take(need) {
                 return Ok(address);
@@ -282,6 +294,10 @@ impl Allocator {
     /// to every stream. If the driver refuses that for one stream, it is done for all others all
     /// the same.
     fn gather(&self, reserve: &mut Reserve) -> Result<()> {
+        if !self.is_private {
+            let idle_limit = reserve.segments.idle_limit(&self.heap);
+            self.heap.set_idle_limit(idle_limit);
+        }
         self.heap.flush_caches();
         if self.is_private {
             self.heap.with(Heap::coalesce_all);
@@ -296,6 +312,7 @@ impl Allocator {
         reserve
             .streams
             .retain(|stream, pending| !(pending.is_over() && self.heap.forget(*stream)));
+        reserve.segments.recall(&self.heap);
         polled
     }
 

@@ -22,6 +22,9 @@ pub struct CachingStatistics {
     pub longest_free_bytes: u64,
     /// The number of times that segments were added or extended.
     pub growths: u64,
+    /// The number of times that fragmented memory was mapped at further addresses, in one piece.
+    /// Each takes driver calls. Its use there in later allocations takes none, and is not counted.
+    pub stitches: u64,
     /// The number of times that free memory stayed with the stream that freed it although the
     /// stream's work may have been done: the stream was being captured, or the driver failed to
     /// query it or to record an event. Each later search for memory, and

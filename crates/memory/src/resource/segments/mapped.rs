@@ -6,23 +6,28 @@ use curium_driver::sys::{
     CUmemAllocationProp, CUmemAllocationType, CUmemGenericAllocationHandle, CUmemLocation,
     CUmemLocationType,
 };
-use curium_driver::{Context, Device, Error, Result, call};
+use curium_driver::{Context, Device, Driver, Error, Result, call};
 
-use crate::cache::{AddressSpace, CentralHeap, Gap, Part, Segment, part_bytes};
+use super::Provision;
+use crate::cache::{
+    AddressSpace, CentralHeap, Gap, Part, Segment, StitchedRange, Stitching, part_bytes,
+};
 use crate::resource::segment_change::{SegmentChangeKind, SegmentChanges};
 
 /// A reserved virtual address range. The parts that are mapped to physical memory are its segments.
 /// A part mapped directly after free memory extends that memory in place.
 ///
 /// Free memory between allocations in use is fragmented: together it may suffice for an allocation,
-/// but no range of it does. Its parts are then mapped again, one after the other, before physical
-/// memory is created. Adjacent parts are unmapped by one call, and one call gives access to all
-/// parts that are mapped.
+/// but no range of it does. Its parts are then mapped a second time, one after the other, before
+/// physical memory is created. One call gives access to all of them. The driver requires that work
+/// on memory at one address has completed before work on it at another address begins: parts move
+/// only while they are available to every stream.
 pub(in crate::resource) struct Mapped {
     /// Keeps the context of the device alive.
     context: Context,
     granularity: u64,
     addresses: AddressSpace<CUmemGenericAllocationHandle>,
+    stitching: Stitching,
 }
 
 /// The length of the reserved range as a multiple of the device's memory, since parts in use
@@ -50,20 +55,66 @@ impl Mapped {
             context: context.clone(),
             granularity,
             addresses: AddressSpace::new(range),
+            stitching: Stitching::default(),
         })
     }
 
-    /// Maps parts, so that a range of `bytes` bytes is free, part of which may already be free. New
-    /// memory has at least `step` bytes if there is enough. Records the changes of the segments.
-    pub(super) fn grow(
+    /// Provides free memory for an allocation of `bytes` bytes: fragmented memory in one piece,
+    /// otherwise new memory. That may be fragmented until the next call. New memory has at least
+    /// `step` bytes if there is enough. Records the changes of the segments.
+    pub(super) fn provide(
+        &mut self,
+        bytes: u64,
+        step: u64,
+        heap: &CentralHeap,
+        changes: &SegmentChanges,
+    ) -> Result<Provision> {
+        let reserved = heap.with(|heap| heap.reserved_bytes());
+        // With the heap locked throughout, so that all free memory is at home.
+        let (has_moved, parts) = heap.with(|heap| {
+            let has_moved = self
+                .stitching
+                .reuse(heap, bytes, |from, to| changes.record_move(from, to));
+            let parts = if has_moved {
+                None
+            } else {
+                heap.remove_free_segments(bytes)
+            };
+            (has_moved, parts)
+        });
+        if has_moved {
+            return Ok(Provision::Reused);
+        }
+        if let Some(parts) = parts {
+            match self.stitch(&parts, reserved) {
+                Ok(start) => {
+                    heap.with(|heap| {
+                        self.stitching.insert(heap, start, &parts, |from, to| {
+                            changes.record_move(from, to);
+                        });
+                    });
+                    return Ok(Provision::Stitched);
+                }
+                Err(error) => {
+                    report(&error);
+                    heap.with(|heap| parts.iter().for_each(|part| heap.add_segment(*part)));
+                }
+            }
+        }
+        self.grow(bytes, step, heap, changes)?;
+        Ok(Provision::Grown)
+    }
+
+    /// Maps new memory.
+    fn grow(
         &mut self,
         bytes: u64,
         step: u64,
         heap: &CentralHeap,
         changes: &SegmentChanges,
     ) -> Result<()> {
-        let free_before = |end| heap.with(|heap| heap.free_before(end));
-        let gap = self.addresses.gap(bytes, self.granularity, free_before);
+        let (gap, free_bytes) =
+            heap.with(|heap| self.addresses.growth(bytes, self.granularity, heap));
         // Exhausted addresses are reported like exhausted memory.
         let Gap {
             start,
@@ -77,15 +128,13 @@ impl Mapped {
         let step = step.min(available).next_multiple_of(self.granularity);
         let reserved = heap.with(|heap| heap.reserved_bytes());
         let part = part_bytes(reserved).next_multiple_of(self.granularity);
-        let mut end = self.move_free(start, needed, available, heap, changes);
-        let has_moved = end > start;
         let needed_end = start + needed;
-        let wanted_end = if has_moved {
-            needed_end
-        } else {
+        let wanted_end = if free_bytes == 0 {
             (start + step.min(available)).max(needed_end)
+        } else {
+            needed_end
         };
-        let new_start = end;
+        let mut end = start;
         let mut new = Vec::new();
         while end < wanted_end {
             let length = part.min(wanted_end - end);
@@ -101,8 +150,8 @@ impl Mapped {
             }
             end += length;
         }
-        let new_end = new.last().map_or(new_start, |(segment, _)| segment.end());
-        if let Err(error) = self.allow(new_start, new_end) {
+        let new_end = new.last().map_or(start, |(segment, _)| segment.end());
+        if let Err(error) = self.allow(start, new_end) {
             return self.undo(new).and(Err(error));
         }
         for (segment, memory) in new {
@@ -111,55 +160,73 @@ impl Mapped {
         Ok(())
     }
 
-    /// Maps free memory of other ranges in the gap at `start`, up to `needed` bytes or somewhat
-    /// more, but at most `available`. Returns the end of the mapped memory. Memory that the driver
-    /// does not move stays where it is.
-    fn move_free(
-        &mut self,
-        start: u64,
-        needed: u64,
-        available: u64,
-        heap: &CentralHeap,
-        changes: &SegmentChanges,
-    ) -> u64 {
-        let free = heap.with(|heap| heap.remove_free_segments(needed, available, start));
-        let mut end = start;
-        let mut moved = Vec::new();
-        for run in free.chunk_by(|left, right| left.end() == right.start) {
-            let length = run.iter().map(|segment| segment.length).sum();
-            if let Err(error) = self.unmap(run[0].start, length) {
-                report(&error);
-                for segment in run {
-                    heap.with(|heap| heap.add_segment(*segment));
-                }
-                continue;
-            }
-            for segment in run {
-                changes.record(SegmentChangeKind::Unmap, *segment);
-                let Some(Part { length, memory }) = self.addresses.remove(segment.start) else {
-                    continue;
-                };
-                match self.map(end, length, memory) {
-                    Ok(()) => {
-                        let segment = Segment { start: end, length };
-                        end = segment.end();
-                        moved.push((segment, memory));
-                    }
-                    Err(error) => report(&error),
-                }
-            }
+    /// Maps parts a second time, one after the other, and returns the address. Unmaps ranges that
+    /// have not been used for long if there are too many for a memory of `reserved` bytes.
+    fn stitch(&mut self, parts: &[Segment], reserved: u64) -> Result<u64> {
+        let length = parts.iter().map(|part| part.length).sum();
+        while let Some(unused) = self.stitching.take_excess(length, reserved) {
+            self.unmap_range(unused)?;
         }
-        if let Err(error) = self.allow(start, end) {
-            report(&error);
-            if let Err(error) = self.undo(moved) {
-                report(&error);
+        // The last addresses are not used, so that memory does not coalesce with that of the next
+        // range.
+        let range = reserve(self.context.device(), length + self.granularity)?;
+        let mut end = range.start;
+        let mapped = parts.iter().try_for_each(|part| {
+            let Some(&Part { length, memory }) = self.addresses.get(part.start) else {
+                unreachable!("free memory that is not in a stitched range is at home");
+            };
+            self.map(end, length, memory)?;
+            end += length;
+            Ok(())
+        });
+        if let Err(error) = mapped.and_then(|()| self.allow(range.start, end)) {
+            let unmapped = if end == range.start {
+                Ok(())
+            } else {
+                self.unmap(range.start, end - range.start)
+            };
+            return unmapped
+                .and_then(|()| self.free_addresses(range))
+                .and(Err(error));
+        }
+        Ok(range.start)
+    }
+
+    /// Moves memory that is available to every stream out of stitched ranges.
+    pub(super) fn recall(&mut self, heap: &CentralHeap, changes: &SegmentChanges) {
+        heap.with(|heap| {
+            self.stitching
+                .recall(heap, |from, to| changes.record_move(from, to));
+        });
+    }
+
+    /// Returns the number of bytes freed by a thread cache after which it is idle.
+    pub(super) fn idle_limit(&self, reserved_bytes: u64) -> u64 {
+        self.stitching.idle_limit(reserved_bytes)
+    }
+
+    /// Unmaps the stitched ranges of which no memory is in use.
+    pub(super) fn unmap_unused_ranges(&mut self) -> Result<()> {
+        while let Some(unused) = self.stitching.take_unused() {
+            self.unmap_range(unused)?;
+        }
+        Ok(())
+    }
+
+    /// Unmaps a stitched range that was taken out. If that fails, it is kept.
+    fn unmap_range(&mut self, mut range: StitchedRange) -> Result<()> {
+        for run in range.mapped() {
+            if let Err(error) = self.unmap(run.start, run.length) {
+                self.stitching.restore(range);
+                return Err(error);
             }
-            return start;
+            range.set_unmapped(run);
         }
-        for (segment, memory) in moved {
-            self.insert(segment, memory, heap, changes);
-        }
-        end
+        let Segment { start, length } = range.segment();
+        self.free_addresses(Segment {
+            start,
+            length: length + self.granularity,
+        })
     }
 
     fn insert(
@@ -188,12 +255,16 @@ impl Mapped {
             .fold(Ok(()), Result::and)
     }
 
-    /// Unmaps a part and releases its memory. If unmapping fails, the part is kept.
+    /// Unmaps a part everywhere and releases its memory. If unmapping fails, the part is kept.
     pub(super) fn remove(&mut self, start: u64) -> Result<()> {
         let Some(part) = self.addresses.get(start) else {
             return Ok(());
         };
         let Part { length, memory } = *part;
+        let driver = self.context.driver();
+        self.stitching.remove_part(start, |addresses| {
+            unmap(driver, addresses.start, addresses.length)
+        })?;
         self.unmap(start, length)?;
         // Unmapped memory is not kept, even if releasing it fails.
         self.addresses.remove(start);
@@ -206,9 +277,14 @@ impl Mapped {
 
     /// Frees the reserved range if nothing is mapped.
     pub(super) fn close(&mut self) -> Result<()> {
-        let Some(Segment { start, length }) = self.addresses.take_unused() else {
-            return Ok(());
-        };
+        match self.addresses.take_unused() {
+            Some(range) => self.free_addresses(range),
+            None => Ok(()),
+        }
+    }
+
+    /// Frees a reserved range.
+    fn free_addresses(&self, Segment { start, length }: Segment) -> Result<()> {
         // SAFETY: the range was reserved in one piece of this length, nothing is mapped in it any
         // more, and it is not used again.
         unsafe {
@@ -229,17 +305,18 @@ impl Mapped {
             call!(driver, cuMemCreate(&raw mut memory, length as usize, &raw const properties, 0) creates memory)
         };
         created.map_err(|error| error.about(format!("{length} bytes")))?;
-        self.map(start, length, memory)?;
-        Ok(memory)
+        match self.map(start, length, memory) {
+            Ok(()) => Ok(memory),
+            Err(error) => self.release(memory).and(Err(error)),
+        }
     }
 
-    /// Maps physical memory into the reserved range, without access, or releases it.
+    /// Maps physical memory into a reserved range, without access.
     fn map(&self, start: u64, length: u64, memory: CUmemGenericAllocationHandle) -> Result<()> {
         let driver = self.context.driver();
-        // SAFETY: the addresses belong to the reserved range, nothing is mapped there, and the
-        // memory is mapped nowhere and of this length.
-        let mapped = unsafe { call!(driver, cuMemMap(start, length as usize, 0, memory, 0)) };
-        mapped.or_else(|error| self.release(memory).and(Err(error)))
+        // SAFETY: the addresses belong to a reserved range, nothing is mapped there, and the memory
+        // is of this length. Where it is also mapped, no work accesses it any more.
+        unsafe { call!(driver, cuMemMap(start, length as usize, 0, memory, 0)) }
     }
 
     /// Gives the device access to the mappings from `start` to `end`, which may be none. One call
@@ -260,14 +337,19 @@ impl Mapped {
 
     /// Unmaps a range that consists of whole mappings.
     fn unmap(&self, start: u64, length: u64) -> Result<()> {
-        // SAFETY: the range consists of whole mappings, and no work accesses it.
-        unsafe { call!(self.context.driver(), cuMemUnmap(start, length as usize)) }
+        unmap(self.context.driver(), start, length)
     }
 
     fn release(&self, memory: CUmemGenericAllocationHandle) -> Result<()> {
         // SAFETY: the handle is live and owned, and it is not used again.
         unsafe { call!(self.context.driver(), cuMemRelease(memory)) }
     }
+}
+
+/// Unmaps a range that consists of whole mappings of a [`Mapped`].
+fn unmap(driver: &Driver, start: u64, length: u64) -> Result<()> {
+    // SAFETY: the range consists of whole mappings, and no work accesses it.
+    unsafe { call!(driver, cuMemUnmap(start, length as usize)) }
 }
 
 /// Reserves a virtual address range.
