@@ -8,11 +8,15 @@ use crate::rendezvous::Exchange;
 /// The number of calls that rank 0 sends.
 const CALLS: usize = 16;
 
-/// The number of bytes of a call: its number, the number of elements, and the name.
-const CALL_BYTES: usize = 8 + 8 + NAME_BYTES;
+/// The number of bytes of a call: its number, the number of elements, the root, and the names of
+/// the operation and of the type.
+const CALL_BYTES: usize = 3 * 8 + 2 * NAME_BYTES;
 
 /// The number of bytes of a name, which is filled with zeros.
 const NAME_BYTES: usize = 16;
+
+/// The root of an operation without one.
+const NO_ROOT: u64 = u64::MAX;
 
 /// A collective of this rank that differs from that of rank 0. See [`TimeoutError::compare_calls`].
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -22,7 +26,7 @@ pub struct CallDifference {
     pub rank: usize,
     /// The number of the collective on the communicator, from 1.
     pub collective: u64,
-    /// The call of this rank, such as `broadcast of 4`; `None` if it has not called this
+    /// The call of this rank, such as `broadcast of 4 f32 (root 0)`; `None` if it has not called this
     /// collective.
     pub call: Option<Box<str>>,
     /// The call of rank 0; `None` if it has not called this collective.
@@ -34,7 +38,9 @@ pub struct CallDifference {
 struct SentCall {
     collective: u64,
     count: u64,
+    root: u64,
     name: [u8; NAME_BYTES],
+    element: [u8; NAME_BYTES],
 }
 
 impl TimeoutError {
@@ -98,7 +104,9 @@ fn sent_calls(recent: &[RecentCall]) -> Vec<SentCall> {
         Some(SentCall {
             collective: call.collective?,
             count: call.count as u64,
+            root: call.root.map_or(NO_ROOT, |root| root as u64),
             name: name(call.name),
+            element: padded(call.element),
         })
     });
     collectives.collect()
@@ -111,6 +119,10 @@ fn name(name: &str) -> [u8; NAME_BYTES] {
         .trim_end_matches("_into")
         .trim_end_matches("_from")
         .trim_end_matches("_in_place");
+    padded(name)
+}
+
+fn padded(name: &str) -> [u8; NAME_BYTES] {
     let mut bytes = [0; NAME_BYTES];
     for (byte, letter) in bytes.iter_mut().zip(name.bytes()) {
         *byte = letter;
@@ -123,7 +135,9 @@ fn to_bytes(calls: &[SentCall]) -> Vec<u8> {
     for call in calls {
         bytes.extend(call.collective.to_be_bytes());
         bytes.extend(call.count.to_be_bytes());
+        bytes.extend(call.root.to_be_bytes());
         bytes.extend(call.name);
+        bytes.extend(call.element);
     }
     bytes.resize(CALLS * CALL_BYTES, 0);
     bytes
@@ -133,11 +147,15 @@ fn from_bytes(bytes: &[u8]) -> Vec<SentCall> {
     let (calls, _) = bytes.as_chunks::<CALL_BYTES>();
     let calls = calls.iter().filter_map(|call| {
         let (collective, call) = call.split_first_chunk()?;
-        let (count, name) = call.split_first_chunk()?;
+        let (count, call) = call.split_first_chunk()?;
+        let (root, call) = call.split_first_chunk()?;
+        let (name, element) = call.split_first_chunk()?;
         Some(SentCall {
             collective: u64::from_be_bytes(*collective),
             count: u64::from_be_bytes(*count),
-            name: name.try_into().ok()?,
+            root: u64::from_be_bytes(*root),
+            name: *name,
+            element: element.try_into().ok()?,
         })
     });
     calls.filter(|call| call.collective != 0).collect()
@@ -170,8 +188,13 @@ fn call(calls: &[SentCall], collective: u64) -> Option<&SentCall> {
 
 impl SentCall {
     fn describe(&self) -> Box<str> {
-        let name = String::from_utf8_lossy(&self.name);
-        format!("{} of {}", name.trim_end_matches('\0'), self.count).into()
+        let [name, element] = [&self.name, &self.element].map(|name| String::from_utf8_lossy(name));
+        let [name, element] = [&name, &element].map(|name| name.trim_end_matches('\0'));
+        let call = format!("{name} of {} {element}", self.count);
+        match self.root {
+            NO_ROOT => call.into(),
+            root => format!("{call} (root {root})").into(),
+        }
     }
 }
 
@@ -217,6 +240,8 @@ mod tests {
                 collective: is_collective.then_some(collective),
                 name,
                 count: *count,
+                element: "f32",
+                root: None,
             }
         });
         TimeoutError {
@@ -265,8 +290,22 @@ mod tests {
         assert_eq!(compare(&first, &same)?, None);
         let other = timed_out(2, &[("broadcast", 4), ("all_reduce", 65), ("gather", 8)]);
         let difference = compare(&first, &other)?.ok_or("no difference in the count")?;
-        let text =
-            "collective 2: rank 2 called all_reduce of 65, but rank 0 called all_reduce of 64";
+        let text = "collective 2: rank 2 called all_reduce of 65 f32, but rank 0 called all_reduce of 64 f32";
+        assert_eq!(difference.to_string(), text);
+        Ok(())
+    }
+
+    #[test]
+    fn other_types_and_roots_are_named() -> TestResult {
+        let first = timed_out(0, &[("broadcast_from", 4), ("all_reduce", 64)]);
+        let mut other = timed_out(1, &[("broadcast", 4), ("all_reduce", 64)]);
+        other.recent[1].element = "f64";
+        let difference = compare(&first, &other)?.ok_or("no difference in the type")?;
+        let text = "collective 2: rank 1 called all_reduce of 64 f64, but rank 0 called all_reduce of 64 f32";
+        assert_eq!(difference.to_string(), text);
+        other.recent[0].root = Some(3);
+        let difference = compare(&first, &other)?.ok_or("no difference in the root")?;
+        let text = "collective 1: rank 1 called broadcast of 4 f32 (root 3), but rank 0 called broadcast of 4 f32";
         assert_eq!(difference.to_string(), text);
         Ok(())
     }
@@ -276,7 +315,7 @@ mod tests {
         let first = timed_out(0, &[("broadcast", 4), ("all_reduce", 64)]);
         let behind = timed_out(3, &[("broadcast", 4)]);
         let difference = compare(&first, &behind)?.ok_or("no missing call")?;
-        let text = "collective 2: rank 3 called nothing, but rank 0 called all_reduce of 64";
+        let text = "collective 2: rank 3 called nothing, but rank 0 called all_reduce of 64 f32";
         assert_eq!(difference.to_string(), text);
         let difference = compare(
             &behind,
@@ -297,7 +336,9 @@ mod tests {
                 .map(|collective| SentCall {
                     collective,
                     count: 1,
+                    root: NO_ROOT,
                     name: name("all_reduce"),
+                    element: padded("f32"),
                 })
                 .collect()
         };

@@ -220,7 +220,7 @@ impl Communicator {
             return shared.ended_by_timeout(result);
         }
         if shared.timeout.is_some() && !is_captured {
-            shared.record(stream, name, count)
+            shared.record(stream, form.description(membership.rank, count))
         } else {
             Ok(())
         }

@@ -27,6 +27,18 @@ macro_rules! element {
                 const TYPE: ncclDataType_t = ncclDataType_t::$name;
             }
         )*
+
+        /// Returns the name of a type without its path.
+        pub(crate) fn type_name(element: ncclDataType_t) -> &'static str {
+            let path = match element {
+                $(
+                    $(#[$attribute])*
+                    ncclDataType_t::$name => stringify!($ty),
+                )*
+                _ => "elements",
+            };
+            path.rsplit("::").next().unwrap_or(path)
+        }
     };
 }
 

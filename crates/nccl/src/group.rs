@@ -16,7 +16,7 @@ use crate::communicator::shared::Shared;
 use crate::communicator::use_guard::UseGuard;
 use crate::error::{ArgumentError, Error, Result, call};
 use crate::library::Nccl;
-use crate::operation::{Call, GroupState, Operands, Operation};
+use crate::operation::{Call, Description, GroupState, Operands, Operation};
 use crate::reduction::CreatedOperator;
 
 thread_local! {
@@ -47,8 +47,7 @@ pub struct Group<'a> {
 
 /// The parts of an added operation that the end of its group needs.
 struct Added<'a> {
-    /// The number of elements, as NCCL counts them.
-    count: usize,
+    description: Description,
     operands: Operands<'a>,
     stream_operation: StreamOperation<'a>,
     /// The index of its communicator in [`Group::used`].
@@ -188,7 +187,7 @@ impl<'a> Group<'a> {
         // A failure may come after some work was added.
         let operands = operation.operands;
         self.operations.push(Added {
-            count,
+            description: operation.form.description(membership.rank, count),
             operands,
             stream_operation,
             communicator: index,
@@ -312,11 +311,7 @@ impl Added<'_> {
         unsafe { self.operands.launched(&mut self.stream_operation) };
         let shared = use_guard.shared();
         if shared.timeout.is_some() && !self.stream_operation.is_captured() {
-            shared.record(
-                self.stream_operation.stream(),
-                self.stream_operation.name(),
-                self.count,
-            )?;
+            shared.record(self.stream_operation.stream(), self.description)?;
         }
         // SAFETY: the group has ended, and the communicator is in use.
         unsafe { self.operator.destroy(shared.api(), use_guard.raw()) }
@@ -328,8 +323,7 @@ impl fmt::Debug for Added<'_> {
         write!(
             formatter,
             "{} of {} elements",
-            self.stream_operation.name(),
-            self.count
+            self.description.name, self.description.count
         )
     }
 }

@@ -11,7 +11,7 @@ use curium_memory::DeviceSlice;
 pub(crate) use self::check::GroupState;
 pub(crate) use self::enqueue::Call;
 pub(crate) use self::operands::{MemoryRange, Operands};
-use crate::element::Element;
+use crate::element::{Element, type_name};
 use crate::reduction::{Operator, Reduction};
 use crate::sys::ncclDataType_t;
 
@@ -49,6 +49,17 @@ pub(crate) struct Form {
     /// `true` if there is a source or a target only: the operation is in place, or the rank does
     /// not send or receive.
     is_single: bool,
+}
+
+/// An operation as errors describe it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Description {
+    pub(crate) name: &'static str,
+    /// The number of elements, as NCCL counts them.
+    pub(crate) count: usize,
+    /// The type of the elements.
+    pub(crate) element: &'static str,
+    pub(crate) root: Option<usize>,
 }
 
 /// The kind of an operation.
@@ -381,6 +392,26 @@ impl<'a> Operation<'a> {
     #[inline]
     pub fn name(&self) -> &'static str {
         self.form.name
+    }
+}
+
+impl Form {
+    /// Describes the operation of a rank.
+    #[cold]
+    pub(crate) fn description(self, rank: usize, count: usize) -> Description {
+        let root = match self.kind {
+            Kind::Reduce | Kind::Broadcast | Kind::Gather | Kind::Scatter => self.peer,
+            Kind::ReduceInto | Kind::BroadcastFrom | Kind::GatherInto | Kind::ScatterFrom => {
+                Some(rank)
+            }
+            _ => None,
+        };
+        Description {
+            name: self.name,
+            count,
+            element: type_name(self.element),
+            root,
+        }
     }
 }
 

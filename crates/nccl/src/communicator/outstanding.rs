@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use curium_driver::{PooledEvent, Stream};
 
 use crate::error::{RecentCall, Result};
+use crate::operation::Description;
 
 /// The operations of a communicator with a timeout, in the order of their calls.
 #[derive(Debug, Default)]
@@ -34,7 +35,13 @@ struct Recorded {
 
 impl Outstanding {
     /// Records an operation that was enqueued on a stream. Those that have completed are forgotten.
-    pub(crate) fn add(&mut self, stream: &Stream, name: &'static str, count: usize) -> Result<()> {
+    pub(crate) fn add(&mut self, stream: &Stream, operation: Description) -> Result<()> {
+        let Description {
+            name,
+            count,
+            element,
+            root,
+        } = operation;
         self.number += 1;
         while let Some(first) = self.operations.front()
             && first.event.is_finished()?
@@ -51,6 +58,8 @@ impl Outstanding {
             collective: is_collective.then_some(self.collectives),
             name,
             count,
+            element,
+            root,
         });
         let event = stream.record_pooled_event()?;
         self.operations.push_back(Recorded {

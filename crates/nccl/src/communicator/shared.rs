@@ -19,7 +19,7 @@ use crate::error::{Error, Result, TimeoutError, call};
 use crate::group;
 use crate::library::Nccl;
 use crate::library::failed;
-use crate::operation::{Call, Form, Membership};
+use crate::operation::{Call, Description, Form, Membership};
 use crate::sys::{Api, ncclComm, ncclComm_t, ncclResult_t};
 
 /// The longest pause between queries of a communicator's state.
@@ -331,8 +331,8 @@ impl Shared {
 
     /// Records an operation that was enqueued on a stream, for waits with a time limit.
     #[cold]
-    pub(crate) fn record(&self, stream: &Stream, name: &'static str, count: usize) -> Result<()> {
-        self.outstanding.lock().add(stream, name, count)
+    pub(crate) fn record(&self, stream: &Stream, operation: Description) -> Result<()> {
+        self.outstanding.lock().add(stream, operation)
     }
 
     pub(crate) fn outstanding(&self) -> MutexGuard<'_, Outstanding> {

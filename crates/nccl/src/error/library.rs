@@ -70,6 +70,10 @@ pub struct RecentCall {
     pub name: &'static str,
     /// The number of elements.
     pub count: usize,
+    /// The type of the elements, such as `f32`.
+    pub element: &'static str,
+    /// The root; `None` if the operation has none.
+    pub root: Option<usize>,
 }
 
 impl fmt::Display for RecentCall {
@@ -78,9 +82,10 @@ impl fmt::Display for RecentCall {
             number,
             name,
             count,
+            element,
             ..
         } = self;
-        write!(formatter, "{number} {name} of {count}")
+        write!(formatter, "{number} {name} of {count} {element}")
     }
 }
 

@@ -95,6 +95,23 @@ fn different_lengths_are_named() -> TestResult {
 }
 
 #[test]
+fn different_types_are_named() -> TestResult {
+    let errors = errors(all_reduce(8), |rank| {
+        let mut memory = rank.zeroed::<f64>(8);
+        rank.communicator
+            .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum)
+    })?;
+    if let Some(call) = errors.first() {
+        assert!(
+            call.contains("rank 1 calls ncclAllReduce(8 elements of ncclFloat64")
+                && call.contains("rank 0 called ncclAllReduce(8 elements of ncclFloat32"),
+            "{call}"
+        );
+    }
+    Ok(())
+}
+
+#[test]
 fn other_length_is_named() -> TestResult {
     let errors = errors(
         |rank| {
