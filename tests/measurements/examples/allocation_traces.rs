@@ -1,5 +1,6 @@
 //! Replays traces of allocations on the caching resource and on a memory pool of the driver, and
-//! prints what each reserves beyond the memory in use, and how long the calls take.
+//! prints what each reserves beyond the memory in use, how long the calls take, and how often the
+//! caching resource grew or mapped memory again in each repetition.
 //!
 //! The arguments are traces; without any, the traces in `tests/traces` are replayed. Runs on this
 //! machine's driver with `CURIUM_TEST_DRIVER=cuda`, otherwise on the simulator, whose times are not
@@ -43,36 +44,73 @@ fn main() -> std::result::Result<(), Box<dyn Error>> {
     replay_all(&simulator.driver::<Driver>()?, &paths)
 }
 
+/// The number of times that each trace is replayed, and the repetitions that are printed.
+const REPETITIONS: usize = 8;
+const PRINTED: [usize; 4] = [1, 2, 4, REPETITIONS];
+
 fn replay_all(driver: &Driver, paths: &[PathBuf]) -> std::result::Result<(), Box<dyn Error>> {
     let device = driver.device(0)?;
     let context = device.primary_context()?;
     for path in paths {
         let log: AllocationLog = fs::read_to_string(path)?.parse()?;
         println!("{}", path.display());
+        let free_before = context.memory_info()?.free;
         let options = CachingOptions::new().with_cache(true);
         let caching = Timed::new(CachingResource::with_options(&context, &options)?);
-        // The second time, the memory is there.
-        for round in ["caching resource", "again"] {
+        let mut before = caching.inner.statistics();
+        for repetition in 1..=REPETITIONS {
             let (peak, total) = caching.replay(&log, &context)?;
-            let reserved = caching.inner.statistics().reserved_bytes;
-            print_line(round, peak, reserved, total, caching.longest());
+            let after = caching.inner.statistics();
+            let longest = caching.longest();
+            if PRINTED.contains(&repetition) {
+                print_line(
+                    "caching resource",
+                    repetition,
+                    peak,
+                    after.reserved_bytes,
+                    total,
+                    longest,
+                );
+                println!(
+                    "    grew {} times, mapped again {} times",
+                    after.growths - before.growths,
+                    after.stitches - before.stitches
+                );
+            }
+            before = after;
         }
+        let used = free_before.saturating_sub(context.memory_info()?.free) as u64;
+        println!(
+            "    beside it, the driver uses {:.1} MiB for mappings",
+            used.saturating_sub(before.reserved_bytes) as f64 / f64::from(1 << 20)
+        );
+        drop(caching);
         let pool = MemoryPool::new(&device)?;
         pool.set_release_threshold(u64::MAX)?;
         let pool = Timed::new(pool);
-        for round in ["driver's pool", "again"] {
+        for repetition in 1..=REPETITIONS {
             let (peak, total) = pool.replay(&log, &context)?;
             let reserved = pool.inner.statistics()?.reserved_high;
-            print_line(round, peak, reserved, total, pool.longest());
+            let longest = pool.longest();
+            if PRINTED.contains(&repetition) {
+                print_line("driver's pool", repetition, peak, reserved, total, longest);
+            }
         }
     }
     Ok(())
 }
 
-fn print_line(name: &str, peak: u64, reserved: u64, total: Duration, longest: Duration) {
+fn print_line(
+    name: &str,
+    repetition: usize,
+    peak: u64,
+    reserved: u64,
+    total: Duration,
+    longest: Duration,
+) {
     const GIB: f64 = (1_u64 << 30) as f64;
     println!(
-        "  {name:<17} peak {:6.2} GiB in use, {:6.2} GiB reserved ({:.3}), {:8.2} ms in all, {:8.3} ms the longest call",
+        "  {name:<16} {repetition} peak {:6.2} GiB in use, {:6.2} GiB reserved ({:.3}), {:8.2} ms in all, {:8.3} ms the longest call",
         peak as f64 / GIB,
         reserved as f64 / GIB,
         reserved as f64 / peak as f64,
@@ -93,7 +131,10 @@ impl<R: Resource> Timed<R> {
     fn replay(&self, log: &AllocationLog, context: &Context) -> Result<(u64, Duration)> {
         let begin = Instant::now();
         let replay = log.replay(self, context)?;
-        Ok((replay.peak_bytes, begin.elapsed()))
+        let elapsed = begin.elapsed();
+        // The memory of the streams that end is available to the next ones.
+        context.synchronize()?;
+        Ok((replay.peak_bytes, elapsed))
     }
 
     /// Returns the time of the longest call since this was last called.

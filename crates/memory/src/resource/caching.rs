@@ -23,9 +23,11 @@ use crate::size::Request;
 /// The resource obtains memory from the device in large segments and divides them into blocks: up
 /// to 32 MiB in eight size classes per power of two, larger ones in multiples of 2 MiB. If the
 /// device supports virtual memory management, segments are mapped into one reserved address range
-/// and grow in place. If free memory is divided among gaps that are too short, it is mapped again
-/// in one piece before the device is asked for more. Segments are returned to the device by
-/// [`Resource::trim`] only.
+/// and grow in place. If free memory is divided among gaps that are too short, it is mapped at
+/// further addresses, in one piece, before the device is asked for more. These mappings remain:
+/// work that repeats its allocations maps nothing after a few repetitions. All mappings together
+/// are at most 17 times as large as the memory, unless more is in use. Segments are returned to the
+/// device by [`Resource::trim`] only.
 ///
 /// - **Threads.** Each thread caches free blocks of each stream. An allocation or deallocation
 ///   served by the thread cache takes no shared lock and makes no driver call. Surplus blocks go to
