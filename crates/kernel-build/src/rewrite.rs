@@ -44,7 +44,7 @@ pub(crate) use self::copy::copy_by_vectors;
 pub(crate) use self::lines::Lines;
 use self::location::{Location, Locations};
 use self::names::{Names, readable};
-use self::panic::Panic;
+use self::panic::{Panic, PanicKind};
 use self::remainder::Remainder;
 use self::table::{Table, Word};
 use crate::ir::{
@@ -69,6 +69,10 @@ const BLACK_BOX_OF_POINTERS: &str = "asm sideeffect \"\", \"l,~{memory}\"(ptr ";
 
 /// The function that a panic with a message calls.
 const PANIC_FUNCTION: &str = "panic_with_message";
+
+/// The function that a panic with an index and a length calls. The simulator reads both from its
+/// parameters.
+const PANIC_WITH_INDEX: &str = "panic_with_index";
 
 /// Shared memory is aligned for the widest loads and stores.
 const SHARED_ALIGNMENT: u32 = 16;
@@ -108,7 +112,7 @@ enum Role {
     /// An intrinsic of LLVM that the device crate calls by a reserved name.
     DeviceIntrinsic,
     Intrinsic,
-    Panic(&'static str),
+    Panic(PanicKind),
     /// `__rust_no_alloc_shim_is_unstable`, which does nothing.
     AllocatorShim,
     Runtime,
@@ -204,8 +208,8 @@ impl<'a> Rewrite<'a> {
         if name.starts_with(instruction::PREFIX) {
             return Role::Instruction;
         }
-        if let Some(message) = panic::message(name, self.options.library_symbols) {
-            return Role::Panic(message);
+        if let Some(kind) = panic::kind(name, self.options.library_symbols) {
+            return Role::Panic(kind);
         }
         if function.body.is_some() {
             return Role::Ordinary;
@@ -358,9 +362,12 @@ impl<'a> Rewrite<'a> {
                     let Line::Instruction(instruction) = line else {
                         continue;
                     };
-                    if self.panic_message(instruction).is_some() {
-                        let location = Panic::parse(instruction).location;
-                        collect_names(location.unwrap_or_default(), &mut names);
+                    if let Some(kind) = self.panic_kind(instruction) {
+                        let panic = Panic::parse(instruction, kind);
+                        let operands = panic.index.into_iter().flatten().chain(panic.location);
+                        for operand in operands {
+                            collect_names(operand, &mut names);
+                        }
                     } else {
                         collect_names(instruction.text, &mut names);
                     }
@@ -378,12 +385,12 @@ impl<'a> Rewrite<'a> {
         Some(Entity::Global(name))
     }
 
-    fn panic_message(&self, instruction: &Instruction<'_>) -> Option<&'static str> {
+    fn panic_kind(&self, instruction: &Instruction<'_>) -> Option<PanicKind> {
         let Callee::Direct(callee) = &instruction.call.as_ref()?.callee else {
             return None;
         };
         match self.role(self.functions.get(&**callee)?) {
-            Role::Panic(message) => Some(message),
+            Role::Panic(kind) => Some(kind),
             _ => None,
         }
     }
@@ -608,6 +615,8 @@ struct Printer<'a, 'b> {
     /// rewritten, and is left out.
     dropped_metadata: HashSet<&'a str>,
     has_remainders: bool,
+    /// `true` if a panic has an index and a length.
+    has_index_panics: bool,
 }
 
 impl<'a, 'b> Printer<'a, 'b> {
@@ -621,6 +630,7 @@ impl<'a, 'b> Printer<'a, 'b> {
             "free",
             "__assertfail",
             PANIC_FUNCTION,
+            PANIC_WITH_INDEX,
             instruction::DYNAMIC_SHARED,
         ];
         for name in runtime
@@ -686,6 +696,7 @@ impl<'a, 'b> Printer<'a, 'b> {
                 .filter_map(|line| mentioning_metadata(line))
                 .collect(),
             has_remainders: false,
+            has_index_panics: false,
         };
         printer.name_constants(&constants, &mut used);
         if errors.is_empty() {
@@ -763,7 +774,7 @@ impl<'a, 'b> Printer<'a, 'b> {
                         continue;
                     }
                 },
-                Role::Panic(message) => self.panic_function(&name, function, message),
+                Role::Panic(kind) => self.panic_function(&name, function, kind.message),
                 Role::AllocatorShim => {
                     format!("define internal void @{name}() alwaysinline {{\n  ret void\n}}\n")
                 }
@@ -909,8 +920,8 @@ impl<'a, 'b> Printer<'a, 'b> {
                     .as_str(),
             );
         };
-        if let Some(message) = self.rewrite.panic_message(instruction) {
-            return self.panic_call(instruction, message);
+        if let Some(kind) = self.rewrite.panic_kind(instruction) {
+            return self.panic_call(instruction, kind);
         }
         if let Some(copy) = Copy::parse(call) {
             self.copies.insert(copy);
@@ -957,9 +968,9 @@ impl<'a, 'b> Printer<'a, 'b> {
     }
 
     /// Replaces a call that panics.
-    fn panic_call(&mut self, instruction: &Instruction<'a>, default: &str) -> String {
+    fn panic_call(&mut self, instruction: &Instruction<'a>, kind: PanicKind) -> String {
         let debug = debug_location(instruction);
-        let panic = Panic::parse(instruction);
+        let panic = Panic::parse(instruction, kind);
         if self.rewrite.options.panics == Panics::Trap {
             return format!("call void @llvm.trap(){debug}");
         }
@@ -967,8 +978,14 @@ impl<'a, 'b> Printer<'a, 'b> {
             let bytes = self.rewrite.literals.get(&*name(global))?;
             (bytes.len() as u64 == length && !bytes.contains(&0)).then(|| bytes.clone())
         });
-        let message = self.message(literal.unwrap_or_else(|| default.as_bytes().to_vec()));
+        let message = self.message(literal.unwrap_or_else(|| kind.message.as_bytes().to_vec()));
         let location = self.replace(panic.location.unwrap_or("null"));
+        if let Some([index, length]) = panic.index.map(|index| index.map(|one| self.replace(one))) {
+            self.has_index_panics = true;
+            return format!(
+                "call void @{PANIC_WITH_INDEX}(i64 {index}, i64 {length}, ptr @{message}, ptr {location}) convergent{debug}"
+            );
+        }
         format!("call void @{PANIC_FUNCTION}(ptr @{message}, ptr {location}) convergent{debug}")
     }
 
@@ -1039,6 +1056,18 @@ impl<'a, 'b> Printer<'a, 'b> {
              call void @llvm.trap()\n  \
              unreachable\n}}\n"
         );
+        if self.has_index_panics {
+            // The empty assembly uses the index and the length, and a function in the list keeps
+            // parameters that are the same in all calls.
+            let _ = write!(
+                out,
+                "@llvm.compiler.used = appending global [1 x ptr] [ptr @{PANIC_WITH_INDEX}], section \"llvm.metadata\"\n\
+                 define internal void @{PANIC_WITH_INDEX}(i64 %index, i64 %length, ptr %message, ptr %location) cold noinline noreturn nounwind convergent {{\n  \
+                 call void asm sideeffect \"\", \"l,l\"(i64 %index, i64 %length)\n  \
+                 call void @{PANIC_FUNCTION}(ptr %message, ptr %location) convergent\n  \
+                 unreachable\n}}\n"
+            );
+        }
         out
     }
 

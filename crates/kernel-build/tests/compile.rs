@@ -372,6 +372,41 @@ fn blocks_do_not_use_allocators() -> TestResult {
     Ok(())
 }
 
+/// The simulator reads the index and the length of a panic from its parameters, also if the length
+/// is the same constant in all calls.
+#[test]
+fn panics_have_index_and_length() -> TestResult {
+    let module = r#"
+        kernel!(0 k = "curium.kernel.k" "curium.meta.k" (y y_length) {
+            let table = [3, 1, 4, 1];
+            let first = table[unsafe { tid_x() } as usize];
+            y[0] = first;
+        });
+    "#;
+    for module in [
+        module,
+        &module.replace("y[0] = first", "unsafe { *y.as_mut_ptr() = first }"),
+    ] {
+        let Some(ptx) = compile("index", module)? else {
+            return Ok(());
+        };
+        let declaration = "panic_with_index(\n\t.param .b64 panic_with_index_param_0,\n\t.param .b64 panic_with_index_param_1,";
+        assert!(ptx.contains(declaration), "{ptx}");
+        let call = ptx
+            .find("call.uni panic_with_index, (param0, param1,")
+            .ok_or("no call")?;
+        let arguments = &ptx[ptx[..call].rfind("callseq").ok_or("no sequence")?..call];
+        for argument in ["[param0], %rd", "[param1], 4"] {
+            let text = format!("st.param.b64 \t{argument}");
+            assert!(
+                arguments.contains(&text),
+                "`{text}` is missing in {arguments}"
+            );
+        }
+    }
+    Ok(())
+}
+
 /// A module of the user that is called `core` is no core.
 #[test]
 fn panics_match_core() -> TestResult {

@@ -19,6 +19,22 @@ pub enum Panics {
     Trap,
 }
 
+/// The panic of a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PanicKind {
+    /// The message if the panic has no literal.
+    pub(crate) message: &'static str,
+    /// `true` if the first two parameters of the function are an index and a length.
+    pub(crate) has_index: bool,
+}
+
+/// Functions of `core` whose first two parameters are an index and the length that it exceeds.
+const WITH_INDEX: &[&str] = &[
+    "core::panicking::panic_bounds_check",
+    "core::slice::index::slice_start_index_len_fail",
+    "core::slice::index::slice_end_index_len_fail",
+];
+
 /// Functions of `core` and `alloc` that only panic, and the message if the panic has no literal.
 const FUNCTIONS: &[(&str, &str)] = &[
     ("core::panicking::panic", "panicked"),
@@ -159,9 +175,9 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("alloc::raw_vec::capacity_overflow", "capacity overflow"),
 ];
 
-/// Returns the message of a function that only panics. It must be of the real `core` or `alloc`:
+/// Returns the panic of a function that only panics. It must be of the real `core` or `alloc`:
 /// `library_symbols` are the symbols that these libraries define.
-pub(crate) fn message(symbol: &str, library_symbols: &HashSet<String>) -> Option<&'static str> {
+pub(crate) fn kind(symbol: &str, library_symbols: &HashSet<String>) -> Option<PanicKind> {
     if !library_symbols.contains(symbol) {
         return None;
     }
@@ -169,20 +185,25 @@ pub(crate) fn message(symbol: &str, library_symbols: &HashSet<String>) -> Option
     FUNCTIONS
         .iter()
         .find(|(function, _)| *function == path)
-        .map(|(_, message)| *message)
+        .map(|(function, message)| PanicKind {
+            message,
+            has_index: WITH_INDEX.contains(function),
+        })
 }
 
 /// The operands of a call that panics.
 pub(crate) struct Panic<'a> {
     /// The global and the length of a literal message.
     pub(crate) literal: Option<(&'a str, u64)>,
+    /// The index and the length, as operands of LLVM IR, if the panic has them.
+    pub(crate) index: Option<[&'a str; 2]>,
     /// The source location, as an operand of LLVM IR.
     pub(crate) location: Option<&'a str>,
 }
 
 impl<'a> Panic<'a> {
     /// Reads the operands of a call.
-    pub(crate) fn parse(instruction: &Instruction<'a>) -> Self {
+    pub(crate) fn parse(instruction: &Instruction<'a>, kind: PanicKind) -> Self {
         let call = instruction.call.iter();
         let values: Vec<Option<&'a str>> = call
             .flat_map(|call| &call.arguments)
@@ -201,7 +222,15 @@ impl<'a> Panic<'a> {
             }
             _ => None,
         };
-        Self { literal, location }
+        let index = match values[..] {
+            [Some(index), Some(length), _] if kind.has_index => Some([index, length]),
+            _ => None,
+        };
+        Self {
+            literal,
+            index,
+            location,
+        }
     }
 }
 
@@ -282,10 +311,14 @@ mod tests {
     fn only_the_real_core_panics() {
         let symbol = "_RNvNtCs407BcpMJGyA_4core9panicking5panic";
         let symbols = HashSet::from([symbol.to_owned()]);
-        assert_eq!(message(symbol, &symbols), Some("panicked"));
+        let panicked = PanicKind {
+            message: "panicked",
+            has_index: false,
+        };
+        assert_eq!(kind(symbol, &symbols), Some(panicked));
         let other = "_RNvNtCs000000000_4core9panicking5panic";
-        assert_eq!(message(other, &symbols), None);
+        assert_eq!(kind(other, &symbols), None);
         let nested = "_RNvNtNtCs407BcpMJGyA_3app4core9panicking5panic";
-        assert_eq!(message(nested, &HashSet::from([nested.to_owned()])), None);
+        assert_eq!(kind(nested, &HashSet::from([nested.to_owned()])), None);
     }
 }

@@ -198,6 +198,10 @@ fn panics_print_messages_and_lines() -> TestResult {
                 "call void @__assertfail(ptr %message, ptr %file, i32 %line",
             )?;
             require(ir, "c\"panics.rs\\00\"")?;
+            require(
+                ir,
+                "call void @panic_with_index(i64 1, i64 %n, ptr @panic_message_",
+            )?;
             if ir.contains("two or more\\00") {
                 return Err("a message that is no literal is printed".to_owned());
             }
