@@ -33,6 +33,10 @@ mod run;
 mod space;
 pub(crate) mod values;
 
+pub use check::fact::{
+    Fact, FirstStore, LaneAccesses, LaneGroup, LoopCondition, RegisterValue, ThreadRange,
+    UnwrittenBytes,
+};
 pub use check::report::{
     Access, Area, Budget, Conflict, Divergence, NearbyAllocation, Report, ReportKind, Severity,
     Stale, StreamRace, ThreadGroup,

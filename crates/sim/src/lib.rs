@@ -133,6 +133,7 @@ pub use self::live::{LiveHandles, LiveObject};
 pub use self::simulator::Simulator;
 pub use self::summary::Summary;
 pub use curium_ptx::exec::{
-    Access, Area, Budget, CodeLocation, Divergence, NearbyAllocation, Report, ReportKind, Severity,
-    SourceLocation, Stale, StreamRace, ThreadGroup,
+    Access, Area, Budget, CodeLocation, Divergence, Fact, FirstStore, LaneAccesses, LaneGroup,
+    LoopCondition, NearbyAllocation, RegisterValue, Report, ReportKind, Severity, SourceLocation,
+    Stale, StreamRace, ThreadGroup, ThreadRange, UnwrittenBytes,
 };

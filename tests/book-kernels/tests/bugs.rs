@@ -44,13 +44,16 @@ impl Bug {
         let [report] = &reports[..] else {
             panic!("one report: {reports:?}")
         };
-        let text = without_compiler_lines(&format!("{report:#}"));
-        let next = address + 4;
-        let end = address + 4 * THREADS as u64;
-        let text = text
-            .replace(&format!("{end:#x}"), "END")
-            .replace(&format!("{next:#x}"), "P+4")
-            .replace(&format!("{address:#x}"), "P");
+        let mut text = without_compiler_lines(&format!("{report:#}"));
+        let end = 4 * THREADS as u64;
+        for offset in (0..=end).rev() {
+            let name = match offset {
+                0 => "P".to_owned(),
+                _ if offset == end => "END".to_owned(),
+                _ => format!("P+{offset}"),
+            };
+            text = text.replace(&format!("{:#x}", address + offset), &name);
+        }
         assert_eq!(text, expected);
     }
 }
@@ -90,7 +93,7 @@ fn index_out_of_bounds() -> TestResult {
     let kernel = &bug.kernels.differences;
     kernel.launch(&bug.stream, THREADS, &x, &mut y)?;
     bug.assert_reported(x.as_pointer().as_raw(),
-        "kernel `differences`: assertion failed: `index out of bounds`, block (0, 0, 0), thread (63, 0, 0), src/bugs.rs:9:14
+        "kernel `differences`: assertion failed: `index out of bounds` (index 64, length 64), block (0, 0, 0), thread (63, 0, 0), src/bugs.rs:9:14
         9 | *y = x[t.index() + 1] - x[t.index()];",
     );
     Ok(())
@@ -106,7 +109,8 @@ fn unchecked_index() -> TestResult {
     bug.assert_reported(x.as_pointer().as_raw(),
         "kernel `unchecked_differences`: illegal address: 4-byte read at END, just past the end of a 256-byte \
          allocation at P, block (0, 0, 0), thread (63, 0, 0), src/bugs.rs:18:29
-       18 | let next = unsafe { *x.get_unchecked(t.index() + 1) };",
+       18 | let next = unsafe { *x.get_unchecked(t.index() + 1) };
+  lane 31 of the warp fails at END; lanes 0-30 succeed at P+132 to P+252 (stride 4)",
     );
     Ok(())
 }
@@ -128,7 +132,8 @@ fn unfilled_tile() -> TestResult {
     inlined at curium-kernel-0.1.0/src/synced.rs in `<&mut curium_kernel::shared::Shared<[u32; 64]> as curium_kernel::synced::Synced>::synced`
     inlined at curium-kernel-0.1.0/src/shared.rs in `<curium_kernel::shared::Shared<[u32; 64]>>::synced`
     inlined at src/bugs.rs:26:10
-       26 | tile.synced(&block, |tile| {",
+       26 | tile.synced(&block, |tile| {
+  no byte of `curium_test_book_bugs_curium_entry_unfilled_tile_CURIUM_SHARED_0` is written",
     );
     Ok(())
 }
@@ -143,7 +148,8 @@ fn uninitialized_buffer() -> TestResult {
     bug.assert_reported(x.as_pointer().as_raw(),
         "kernel `differences`: uninitialized read: 4-byte read at P+4, 4 bytes into a 260-byte allocation at P, \
          block (0, 0, 0), thread (0, 0, 0), src/bugs.rs:9:9
-        9 | *y = x[t.index() + 1] - x[t.index()];",
+        9 | *y = x[t.index() + 1] - x[t.index()];
+  no byte of the allocation is written",
     );
     Ok(())
 }
@@ -165,6 +171,8 @@ fn flag_that_nobody_sets() -> TestResult {
     inlined at curium-kernel-0.1.0/src/block.rs in `<curium_kernel::block::Block<64>>::threads`
     inlined at src/bugs.rs:38:11
        38 | block.threads(|t| while flag[0].load(t, Acquire) == 0 {});
+  the loop ends by the condition at src/bugs.rs:38:29 in `curium_test_book::bugs::wait_for_flag::{closure#0}`: \
+         `setp.eq.b32 %p2, %r1, 0` with %r1 = 0, as one iteration before
   hint: check the condition that ends the loop, and who writes what it reads; if the kernel ends eventually, raise the limit by `with_instruction_limit`",
     );
     Ok(())

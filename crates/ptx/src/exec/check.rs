@@ -2,6 +2,8 @@
 //! reports. The checks themselves are in `ops`.
 
 pub(crate) mod copies;
+pub(crate) mod fact;
+pub(crate) mod first_stores;
 pub(crate) mod launch_shadow;
 pub(crate) mod local_written;
 pub(crate) mod name;

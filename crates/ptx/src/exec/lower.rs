@@ -16,6 +16,7 @@ mod form;
 mod function;
 mod instruction;
 mod launch_control;
+mod loops;
 mod matrix;
 mod matrix_memory;
 mod module;

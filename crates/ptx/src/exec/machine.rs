@@ -6,6 +6,7 @@ pub(crate) mod barrier;
 pub(crate) mod block_state;
 pub(crate) mod cluster;
 pub(crate) mod launch;
+pub(crate) mod loops;
 pub(crate) mod members;
 pub(crate) mod objects;
 pub(crate) mod op;

@@ -207,7 +207,12 @@ fn early_return() -> TestResult {
         "kernel `early_return`: uninitialized read: 4-byte read at 0xa0 in `early_return::tile \
          + 160`, block (0, 0, 0), thread (8, 0, 0), tests/driver/bugs/bugs.cu:50:5, PTX line \
          202
-       50 | x[threadIdx.x] = tile[threadIdx.x ^ 32];",
+       50 | x[threadIdx.x] = tile[threadIdx.x ^ 32];
+  bytes 160 to 255 of the 256 of `early_return::tile` are not written
+  other bytes of it were written by threads (0, 0, 0) to (39, 0, 0) at \
+         tests/driver/bugs/bugs.cu:48:5, PTX line 195
+       48 | tile[threadIdx.x] = x[threadIdx.x];
+  threads (40, 0, 0) to (63, 0, 0) have ended",
     );
     Ok(())
 }
@@ -242,6 +247,8 @@ fn endless_loop() -> TestResult {
          (0, 0, 0), thread (32, 0, 0), tests/driver/bugs/bugs.cu:64:5, PTX line 256
   64 threads from thread (0, 0, 0) on are at tests/driver/bugs/bugs.cu:64:5, PTX line 256
        64 | while (*flag == 0) {
+  the loop ends by the condition at tests/driver/bugs/bugs.cu:64:5, PTX line 257: \
+         `setp.eq.s32 %p1, %r1, 0` with %r1 = 0, as one iteration before
   hint: check the condition that ends the loop, and who writes what it reads; if the kernel ends eventually, raise the limit by `with_instruction_limit`",
     );
     Ok(())
@@ -259,6 +266,7 @@ fn misaligned_vector() -> TestResult {
          256-byte allocation at P, block (0, 0, 0), thread (0, 0, 0), \
          tests/driver/bugs/bugs.cu:71:5, PTX line 277
        71 | float4 v = *reinterpret_cast<float4 *>(x + 1);
+  lanes 0-31 of the warp fail at the same address
   hint: the address must be a multiple of the size",
     );
     Ok(())
@@ -296,7 +304,11 @@ fn uninitialized_shared_memory() -> TestResult {
         "kernel `uninitialized_shared`: uninitialized read: 4-byte read at 0x80 in \
          `uninitialized_shared::tile + 128`, block (0, 0, 0), thread (32, 0, 0), \
          tests/driver/bugs/bugs.cu:88:5, PTX line 344
-       88 | x[threadIdx.x] = tile[threadIdx.x];",
+       88 | x[threadIdx.x] = tile[threadIdx.x];
+  bytes 128 to 255 of the 256 of `uninitialized_shared::tile` are not written
+  other bytes of it were written by threads (0, 0, 0) to (31, 0, 0) at \
+         tests/driver/bugs/bugs.cu:86:9, PTX line 337
+       86 | tile[threadIdx.x] = x[threadIdx.x];",
     );
     Ok(())
 }
@@ -315,7 +327,9 @@ fn wrong_pitch() -> TestResult {
         "kernel `wrong_pitch`: illegal address: 4-byte write at P+256, just past the end of a \
          256-byte allocation at P, block (0, 0, 0), thread (0, 1, 0), \
          tests/driver/bugs/bugs.cu:95:9, PTX line 377
-       95 | x[threadIdx.y * pitch + threadIdx.x] = 0.0f;",
+       95 | x[threadIdx.y * pitch + threadIdx.x] = 0.0f;
+  lanes 16-31 of the warp fail at P+256 to P+316 (stride 4); lanes 0-15 succeed at P to P+60 \
+         (stride 4)",
     );
     Ok(())
 }
@@ -408,7 +422,8 @@ fn wrong_scale_in_ptx() -> TestResult {
         ILLEGAL,
         "kernel `wrong_scale`: illegal address: 4-byte write at P+256, just past the end of a \
          256-byte allocation at P, block (0, 0, 0), thread (32, 0, 0), PTX line 28
-    PTX 28 | st.global.u32 [%d2], %r1;",
+    PTX 28 | st.global.u32 [%d2], %r1;
+  lanes 0-31 of the warp fail at P+256 to P+504 (stride 8)",
     );
     Ok(())
 }
@@ -454,6 +469,7 @@ fn never_zero_in_ptx() -> TestResult {
          thread (0, 0, 0), PTX line 78
   32 threads from thread (0, 0, 0) on are at PTX line 78
     PTX 78 | add.u64 %d1, %d1, 1;
+  the loop ends by the condition at PTX line 79: `setp.ne.u64 %p1, %d1, 0` with %d1 = 48131, 48130 one iteration before
   hint: check the condition that ends the loop, and who writes what it reads; if the kernel ends eventually, raise the limit by `with_instruction_limit`");
     Ok(())
 }
@@ -463,7 +479,8 @@ fn missing_init_in_ptx() -> TestResult {
     let bug = Bug::in_ptx("missing_init")?;
     bug.assert_fails(&ONE_WARP, vec![bug.memory], FAILED, "kernel `missing_init`: uninitialized read: 8-byte read at 0x0 in `barrier`, block (0, 0, 0), \
          thread (0, 0, 0), PTX line 89
-    PTX 89 | mbarrier.arrive.shared.b64 %d1, [barrier];");
+    PTX 89 | mbarrier.arrive.shared.b64 %d1, [barrier];
+  no byte of `barrier` is written");
     Ok(())
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use super::fact::{Fact, write_lanes};
 use super::name::demangled;
 use super::source::CodeLocation;
 use crate::exec::space::Space;
@@ -16,7 +17,7 @@ const NULL_PAGES: u64 = 1 << 16;
 ///
 /// Its text has one line: the kernel, the error, the access with the variable or the allocation at
 /// or near its address, the block, the thread, the source line and the PTX line. With `{:#}`, lines
-/// with the text of the source follow.
+/// with the text of the source and the facts follow.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub struct Report {
@@ -55,6 +56,8 @@ pub struct Report {
     pub nearby: Option<Box<NearbyAllocation>>,
     /// The two operations of a race between streams.
     pub stream_race: Option<Box<StreamRace>>,
+    /// What explains the error, such as the threads that skipped a store.
+    pub facts: Vec<Fact>,
 }
 
 /// The severity of a [`Report`].
@@ -464,29 +467,6 @@ impl fmt::Display for Divergence {
     }
 }
 
-/// Writes the lanes of a mask as ranges.
-fn write_lanes(f: &mut fmt::Formatter<'_>, mask: u32) -> fmt::Result {
-    let noun = if mask.is_power_of_two() {
-        "lane"
-    } else {
-        "lanes"
-    };
-    let mut separator = ' ';
-    f.write_str(noun)?;
-    let mut remaining = u64::from(mask);
-    while remaining != 0 {
-        let first = remaining.trailing_zeros();
-        let count = (remaining >> first).trailing_ones();
-        write!(f, "{separator}{first}")?;
-        if count > 1 {
-            write!(f, "-{}", first + count - 1)?;
-        }
-        remaining &= !(((1 << count) - 1) << first);
-        separator = ',';
-    }
-    Ok(())
-}
-
 impl fmt::Display for ThreadGroup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [x, y, z] = self.first;
@@ -536,6 +516,9 @@ impl fmt::Display for Report {
         {
             write!(f, ": {}", self.reason)?;
         }
+        if let Some(operands @ Fact::Index { .. }) = self.facts.first() {
+            write!(f, " ({operands})")?;
+        }
         if let Some(access) = self.access {
             let verb = if access.write { "write" } else { "read" };
             write!(f, ": {}-byte {verb} at {:#x}", access.size, access.address)?;
@@ -560,16 +543,22 @@ impl fmt::Display for Report {
             write!(f, ", block ({bx}, {by}, {bz}), thread ({tx}, {ty}, {tz})")?;
         }
         let location = &self.location;
+        let main_location = self.main_location();
         if location.line != 0 {
             f.write_str(", ")?;
-            location.write_position(f)?;
+            main_location.write_source(f)?;
+            write!(f, "PTX line {}", location.line)?;
         }
         if !location.function.is_empty() && *location.function != *self.kernel {
             write!(f, " in function `{}`", demangled(&location.function))?;
         }
         // The groups of threads have the text of each instruction.
         if f.alternate() && self.threads.is_empty() {
-            location.write_text(f)?;
+            if std::ptr::eq(main_location, location) {
+                location.write_text(f)?;
+            } else {
+                location.write_lines(f, true)?;
+            }
         }
         for caller in &self.callers {
             self.write_related("called from ", caller, f)?;
@@ -594,6 +583,12 @@ impl fmt::Display for Report {
         for group in &self.threads {
             let what = format!("{group} ");
             self.write_related(&what, &group.location, f)?;
+        }
+        if f.alternate() {
+            let facts = self.facts.iter();
+            for fact in facts.filter(|fact| !matches!(fact, Fact::Index { .. })) {
+                write!(f, "\n  {fact}")?;
+            }
         }
         if self.count > 1 {
             write!(
@@ -667,6 +662,16 @@ impl Report {
             _ => return None,
         };
         Some(hint)
+    }
+
+    /// Returns the instruction with the innermost source line of the program itself: the one of the
+    /// error, or one of the calls that led to it, if a function of a library failed.
+    fn main_location(&self) -> &CodeLocation {
+        let callers = self.callers.iter();
+        let mut locations = std::iter::once(&self.location).chain(callers);
+        locations
+            .find(|location| location.has_program_source())
+            .unwrap_or(&self.location)
     }
 
     /// Writes another place in the code that the error depends on: on its own line in the long
@@ -832,6 +837,7 @@ impl Report {
             variable: Box::default(),
             nearby: None,
             stream_race: None,
+            facts: Vec::new(),
         }
     }
 

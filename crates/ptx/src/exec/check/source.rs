@@ -212,6 +212,30 @@ impl SourceFile {
     }
 }
 
+/// Folders of installed libraries: of Rust, and of CUDA C++.
+const LIBRARY_FOLDERS: &[&str] = &[
+    "rustlib",
+    "registry",
+    "site-packages",
+    "dist-packages",
+    "cub",
+    "thrust",
+    "libcudacxx",
+    "cooperative_groups",
+    "cutlass",
+];
+/// The starts of the paths of installed libraries.
+const LIBRARY_ROOTS: &[&str] = &["/rustc/", "/usr/include/", "/usr/local/cuda", "/opt/cuda/"];
+
+/// Returns `true` if a file is of an installed library, such as `core`, libcu++ or CUB.
+fn is_library(file: &str) -> bool {
+    let folders: Vec<&str> = file.split(['/', '\\']).rev().skip(1).collect();
+    LIBRARY_ROOTS.iter().any(|root| file.starts_with(root))
+        || folders.iter().any(|folder| LIBRARY_FOLDERS.contains(folder))
+        // The headers of libcu++ are in `include/cuda`.
+        || folders.windows(2).any(|pair| pair == ["cuda", "include"])
+}
+
 /// Reads a source file. Relative paths begin at the package of the program, whose folder cargo sets
 /// when it runs the program from another one: kernels in Rust have such paths. Otherwise they begin
 /// at the current folder.
@@ -246,28 +270,56 @@ impl CodeLocation {
                 .all(|(one, other)| one.line == other.line && one.file == other.file)
     }
 
-    /// Returns the index of the innermost source line whose file can be read, or else of the
-    /// innermost one. Files of other packages often cannot be read.
-    fn readable_source(&self) -> usize {
+    /// Returns the index of the innermost source line of the program itself, or else of the
+    /// innermost one whose file can be read, or else of the innermost one.
+    fn main_source(&self) -> usize {
         let mut lines = self.source.iter();
-        lines.position(|line| !line.text.is_empty()).unwrap_or(0)
+        let readable = lines.position(|line| !line.text.is_empty());
+        self.program_source().or(readable).unwrap_or(0)
+    }
+
+    /// Returns the index of the innermost source line whose file can be read and is of no library.
+    fn program_source(&self) -> Option<usize> {
+        let mut lines = self.source.iter();
+        lines.position(|line| !line.text.is_empty() && !is_library(&line.file))
+    }
+
+    /// Returns `true` if a source line is of the program itself.
+    pub(crate) fn has_program_source(&self) -> bool {
+        self.program_source().is_some()
     }
 
     /// Writes the source line and the PTX line.
     pub(crate) fn write_position(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(location) = self.source.get(self.readable_source()) {
-            write!(f, "{location}, ")?;
-        }
+        self.write_source(f)?;
         write!(f, "PTX line {}", self.line)
+    }
+
+    /// Writes the source line and a comma, if there is one.
+    pub(crate) fn write_source(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.source.get(self.main_source()) {
+            Some(location) => write!(f, "{location}, "),
+            None => Ok(()),
+        }
     }
 
     /// Writes the text of each source line, or that of the instruction, each after a newline.
     pub(crate) fn write_text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write_lines(f, self.main_source() > 0)
+    }
+
+    /// Writes the same. `has_position` is `false` if the position of the innermost source line
+    /// precedes the text.
+    pub(crate) fn write_lines(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        has_position: bool,
+    ) -> fmt::Result {
         let mut has_text = false;
         for (index, location) in self.source.iter().enumerate() {
             if index > 0 {
                 write!(f, "\n    inlined at {location}")?;
-            } else if self.readable_source() > 0 {
+            } else if has_position {
                 write!(f, "\n    at {location}")?;
             }
             if !location.text.is_empty() {
@@ -298,6 +350,28 @@ impl fmt::Display for SourceLocation {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn libraries_are_known_by_their_folders() {
+        for file in [
+            "/rustc/88d9e12ae178/library/core/src/slice/index.rs",
+            "/root/.rustup/toolchains/1.98.0/lib/rustlib/src/rust/library/core/src/option.rs",
+            "/usr/local/cuda-13.0/targets/x86_64-linux/include/cuda_fp16.hpp",
+            "env/lib/python3.11/site-packages/nvidia/cu13/include/cub/block/block_scan.cuh",
+            "third_party/thrust/thrust/reduce.h",
+            "C:\\cuda\\include\\cuda\\std\\atomic",
+        ] {
+            assert!(is_library(file), "{file}");
+        }
+        for file in [
+            "src/bugs.rs",
+            "/home/a/cuda/bugs.cu",
+            "cub.cu",
+            "cuda/include.cu",
+        ] {
+            assert!(!is_library(file), "{file}");
+        }
+    }
 
     /// `cargo run` starts the program in the folder in which the user is.
     #[test]

@@ -23,13 +23,35 @@ pub(crate) struct SharedVariable {
     pub(crate) shape: Shape,
 }
 
+/// A variable that contains an address.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct VariableAt<'p> {
+    pub(crate) name: &'p str,
+    /// The size in bytes.
+    pub(crate) size: u64,
+    pub(crate) shape: &'p Shape,
+    /// The offset of the address in bytes.
+    pub(crate) offset: u64,
+}
+
+impl VariableAt<'_> {
+    /// Returns the name of the element at the address.
+    pub(crate) fn element(&self) -> Box<str> {
+        self.shape.name_element(self.name, self.offset)
+    }
+}
+
 impl Shape {
+    /// Returns `true` if elements have names, as in arrays of other types than bytes.
+    pub(crate) fn has_elements(&self) -> bool {
+        self.element > 1 && !self.dimensions.is_empty()
+    }
+
     /// Returns the name of the element at an offset, such as `tile[3][1]`. Compilers declare arrays
     /// of all types as bytes, whose elements are unknown: then `tile + 12`.
     pub(crate) fn name_element(&self, variable: &str, offset: u64) -> Box<str> {
         let mut name = demangled(variable).into_owned();
-        let is_typed = self.element > 1 && !self.dimensions.is_empty();
-        let remainder = if is_typed {
+        let remainder = if self.has_elements() {
             let mut index = offset / self.element;
             let mut indices = Vec::new();
             for (position, extent) in self.dimensions.iter().enumerate().rev() {

@@ -1,5 +1,6 @@
 //! Records of the written bytes of memory.
 
+use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -72,6 +73,48 @@ impl Written {
         self.is_whole()
             || words(offset, self.end(offset, bytes))
                 .all(|(word, mask)| self.bits(word) & mask == mask)
+    }
+
+    /// Returns the unwritten bytes around the first unwritten one of some bytes, or `None` if all
+    /// of them were written.
+    pub(crate) fn gap(&self, bytes: Range<u64>) -> Option<Range<u64>> {
+        let end = bytes.end.min(self.size);
+        let byte = (bytes.start..end).find(|byte| !self.covers(*byte, 1))?;
+        let first = byte / WORD;
+        let below = self.bits(first as usize) & ((1 << (byte % WORD)) - 1);
+        let above = self.bits(first as usize) & u64::MAX << (byte % WORD);
+        Some(self.gap_start(first as usize, below)..self.gap_end(first as usize, above))
+    }
+
+    /// Returns the start of the unwritten bytes that end in a word, whose lower bits are `bits`.
+    fn gap_start(&self, mut word: usize, mut bits: u64) -> u64 {
+        while bits == 0 {
+            if self.chunks[word / WORDS].get().is_none() {
+                word -= word % WORDS;
+            }
+            if word == 0 {
+                return 0;
+            }
+            word -= 1;
+            bits = self.bits(word);
+        }
+        word as u64 * WORD + u64::from(u64::BITS - bits.leading_zeros())
+    }
+
+    /// Returns the end of the unwritten bytes that begin in a word, whose upper bits are `bits`.
+    fn gap_end(&self, mut word: usize, mut bits: u64) -> u64 {
+        while bits == 0 {
+            word += 1;
+            if word as u64 * WORD >= self.size {
+                return self.size;
+            }
+            if self.chunks[word / WORDS].get().is_none() {
+                word += WORDS - 1 - word % WORDS;
+            } else {
+                bits = self.bits(word);
+            }
+        }
+        word as u64 * WORD + u64::from(bits.trailing_zeros())
     }
 
     /// Copies the state of `bytes` bytes at `from_offset` of `from` to `offset`, as their contents
@@ -203,6 +246,34 @@ mod tests {
         other.add(40, 60);
         written.copy(0, &other, 0, 100);
         assert!(written.is_whole() && Written::new(0).is_whole());
+    }
+
+    #[test]
+    fn gap_extends_to_the_written_bytes_around_it() {
+        let size = 3 * CHUNK + 10;
+        for (before, after) in [
+            (0, size),
+            (1, size),
+            (70, 75),
+            (64, 128),
+            (5, 2 * CHUNK + 7),
+            (CHUNK + 1, size - 1),
+            (CHUNK - 64, CHUNK + 64),
+        ] {
+            let written = Written::new(size);
+            written.add(0, before);
+            written.add(after, size - after);
+            for read in [
+                before..before + 1,
+                before.saturating_sub(3)..before + 1,
+                after - 1..after + 8,
+                (before + after) / 2..size + 5,
+            ] {
+                assert_eq!(written.gap(read), Some(before..after));
+            }
+            assert_eq!(written.gap(0..before), None);
+            assert_eq!(written.gap(after..u64::MAX), None);
+        }
     }
 
     #[test]

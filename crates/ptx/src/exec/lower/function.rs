@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::error::{LowerError, Lowered, Refusal};
+use super::loops::loops;
 use super::module::Context;
 use super::pattern_slots::PatternSlots;
 use super::registers::entries;
@@ -132,6 +133,7 @@ impl<'m> Lowerer<'m> {
         self.drop_unused_patterns();
         self.combine(&entries);
         self.resolve_branches();
+        self.out.loops = loops(&self);
         self.out.local_size = self.local_size();
         Ok(self.out)
     }

@@ -179,7 +179,8 @@ fn visit_base(base: Base, visit: &mut impl FnMut(RegisterId)) {
     }
 }
 
-fn visit_registers(operand: &Operand, visit: &mut impl FnMut(RegisterId)) {
+/// Visits every register of an operand.
+pub(super) fn visit_registers(operand: &Operand, visit: &mut impl FnMut(RegisterId)) {
     match operand {
         Operand::Register(register)
         | Operand::Element(register, _)

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::barrier::{Barrier, MAX_WARPGROUPS, NAMED_BARRIERS, Wait};
 use super::cluster::Cluster;
 use super::tensor_memory::TensorMemory;
+use crate::exec::check::first_stores::FirstStores;
 use crate::exec::check::shadow::Shadow;
 use crate::exec::memory::window::BLOCK_STRIDE;
 use crate::exec::memory::{HostBytes, SharedMemory};
@@ -19,6 +20,8 @@ pub(crate) struct BlockState {
     pub(crate) shared: Arc<SharedMemory>,
     /// The accesses to shared memory, if races are checked.
     pub(crate) shadow: Option<Shadow>,
+    /// The stores that filled shared memory, if uninitialized reads are checked.
+    pub(crate) first_stores: FirstStores,
     /// The block's cluster and its rank in it.
     pub(crate) cluster: Arc<Cluster>,
     pub(crate) rank: u32,

@@ -9,6 +9,7 @@ use super::program::{Kernel, Late, Program};
 use super::runtime::Runtime;
 use crate::exec::check::launch_shadow::LaunchShadow;
 use crate::exec::check::report::{Budget, Report, ReportKind};
+use crate::exec::check::variable::VariableAt;
 use crate::exec::frame::Registers;
 use crate::exec::memory::Memory;
 use crate::exec::memory::window::{BLOCK_STRIDE, resolve};
@@ -418,30 +419,38 @@ fn mix(seed: u64) -> u64 {
 }
 
 impl Prepared<'_> {
-    /// Returns the variable that contains an address, with the element.
-    pub(crate) fn variable_at(&self, address: u64, space: Space) -> Option<Box<str>> {
+    /// Returns the variable that contains an address.
+    pub(crate) fn variable_at(&self, address: u64, space: Space) -> Option<VariableAt<'_>> {
         let (space, address) = match space {
             Space::Generic => resolve(address),
             space => (space, address),
         };
         match space {
             Space::Shared => {
-                let offset = address % BLOCK_STRIDE;
+                let address = address % BLOCK_STRIDE;
                 let variable = self.kernel.shared_variables.iter().find(|variable| {
-                    offset.checked_sub(variable.offset).is_some_and(|distance| {
-                        distance < variable.size && offset < u64::from(self.shared_size)
+                    address.checked_sub(variable.offset).is_some_and(|offset| {
+                        offset < variable.size && address < u64::from(self.shared_size)
                     })
                 })?;
-                let distance = offset - variable.offset;
-                Some(variable.shape.name_element(&variable.name, distance))
+                Some(VariableAt {
+                    name: &variable.name,
+                    size: variable.size,
+                    shape: &variable.shape,
+                    offset: address - variable.offset,
+                })
             }
             Space::Global => {
                 let globals = self.program.globals.iter().zip(self.globals);
                 let (variable, start) = globals
                     .into_iter()
                     .find(|(variable, start)| address.wrapping_sub(**start) < variable.size)?;
-                let distance = address - start;
-                Some(variable.shape.name_element(&variable.name, distance))
+                Some(VariableAt {
+                    name: &variable.name,
+                    size: variable.size,
+                    shape: &variable.shape,
+                    offset: address - start,
+                })
             }
             _ => None,
         }

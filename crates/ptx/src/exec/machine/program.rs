@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::loops::Loop;
 use super::op::Op;
 use super::runtime_use::RuntimeUse;
 use super::superinstruction::Superinstruction;
@@ -250,6 +251,7 @@ pub(crate) struct Function {
     /// The device runtime functions that it calls directly.
     pub(crate) runtime: RuntimeUse,
     pub(crate) branch_tables: Vec<Vec<u32>>,
+    pub(crate) loops: Vec<Loop>,
     /// The parameters of video instructions.
     pub(crate) videos: Vec<Video>,
     /// The matrix products of warps, and of warpgroups.

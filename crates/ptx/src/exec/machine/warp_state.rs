@@ -1,6 +1,7 @@
 //! The state of a warp besides registers.
 
 use crate::exec::check::copies::Copies;
+use crate::exec::check::fact::{Fact, LaneAccesses};
 use crate::exec::check::local_written::LocalWritten;
 use crate::exec::check::shadow::{Steps, Suspects};
 use crate::exec::check::undefined::UninitializedBytes;
@@ -37,6 +38,10 @@ pub(crate) struct WarpState {
     pub(crate) suspects: Option<Suspects>,
     /// The last failed assertion.
     pub(crate) assertion: Option<Box<Assertion>>,
+    /// The accesses of all lanes, if the last instruction failed with one of them.
+    pub(crate) failed_accesses: Option<Box<LaneAccesses>>,
+    /// The conditions of the loop of a thread that exceeded the budget.
+    pub(crate) loop_facts: Vec<Fact>,
 }
 
 /// A failed assertion, as the kernel describes it.
@@ -62,6 +67,8 @@ impl Default for WarpState {
             steps: Steps::default(),
             suspects: None,
             assertion: None,
+            failed_accesses: None,
+            loop_facts: Vec::new(),
         }
     }
 }

@@ -5,6 +5,7 @@ pub(crate) mod gather;
 pub(crate) mod local;
 pub(crate) mod pattern;
 
+use crate::exec::check::fact::LaneAccesses;
 use crate::exec::check::report::{Access, ReportKind, Trap};
 use crate::exec::frame::InFile;
 use crate::exec::machine::op::{Control, Handler, Op};
@@ -138,7 +139,9 @@ fn scattered_load<T: Load, D: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
             AccessMode::Read,
         ) {
             Ok(location) => read::<T::Word>(unit, location, lane),
-            Err(trap) => return unit.fault(trap),
+            Err(trap) => {
+                return fault(unit, op, &addresses, T::Word::SIZE, AccessMode::Read, trap);
+            }
         };
         unit.frame.row_mut::<D>(op.d).0[lane] = D::truncate(T::extend(value));
     }
@@ -187,7 +190,9 @@ fn scattered_store<T: Word, S: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control 
         let value = T::truncate(unit.frame.row::<S>(op.b)[lane].extend());
         match locate_element(unit, op, lane, addresses[lane], T::SIZE, AccessMode::Write) {
             Ok(location) => write(unit, location, lane, value),
-            Err(trap) => return unit.fault(trap),
+            Err(trap) => {
+                return fault(unit, op, &addresses, T::SIZE, AccessMode::Write, trap);
+            }
         }
     }
     Control::Next
@@ -253,7 +258,9 @@ fn atomic_anywhere<T: Word, R: InFile>(
         let location =
             match locate_element(unit, op, lane, addresses[lane], T::SIZE, AccessMode::Write) {
                 Ok(location) => location,
-                Err(trap) => return unit.fault(trap),
+                Err(trap) => {
+                    return fault(unit, op, &addresses, T::SIZE, AccessMode::Write, trap);
+                }
             };
         let b = T::truncate(unit.frame.row::<R>(op.b)[lane].extend());
         let c = T::truncate(unit.frame.row::<R>(op.c)[lane].extend());
@@ -329,6 +336,35 @@ fn locate_element(
         return Err(trap(kind, lane, start, whole, mode).in_space(op.space));
     }
     locate(unit, op.space, lane, address, bytes, mode)
+}
+
+/// Stops the launch at the first lane whose access fails, and describes the accesses of the others.
+#[cold]
+fn fault(
+    unit: &mut Unit<'_>,
+    op: &Op,
+    addresses: &[u64; LANES],
+    bytes: u64,
+    mode: AccessMode,
+    trap: Trap,
+) -> Control {
+    let mut failed = 0;
+    for lane in Lanes(unit.active) {
+        let located = locate_element(unit, op, lane, addresses[lane], bytes, mode);
+        if located.is_err_and(|other| other.kind == trap.kind) {
+            failed |= 1 << lane;
+        }
+    }
+    // The alignment is that of the whole vector.
+    let offset = match trap.kind {
+        ReportKind::MisalignedAddress => op.element_offset(),
+        _ => 0,
+    };
+    let addresses = addresses.map(|address| address.wrapping_sub(offset));
+    let size = trap.access.map_or(0, |access| access.size);
+    let accesses = LaneAccesses::new(&addresses, size, unit.active, failed);
+    unit.warp.failed_accesses = accesses.map(Box::new);
+    unit.fault(trap)
 }
 
 /// Resolves the address of one lane's access.

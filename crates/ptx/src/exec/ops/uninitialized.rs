@@ -165,6 +165,10 @@ fn record_lanes(unit: &mut Unit<'_>, op: &Op, bytes: u64) {
             .iter()
             .all(|start| !is_local(op.space, *start))
     });
+    if pattern.is_none() && is_covered(unit, op.space, &addresses, bytes) {
+        return;
+    }
+    record_first_store(unit, op, &addresses, bytes);
     if let Some(pattern) = pattern {
         for Range { start, end } in pattern
             .ranges(bytes)
@@ -173,10 +177,27 @@ fn record_lanes(unit: &mut Unit<'_>, op: &Op, bytes: u64) {
         {
             add(unit, op.space, 0, start, end - start);
         }
-    } else if !is_covered(unit, op.space, &addresses, bytes) {
+    } else {
         for lane in Lanes(unit.active) {
             add(unit, op.space, lane, addresses[lane], bytes);
         }
+    }
+}
+
+/// Records a store to the block's own shared memory for reports, if it may write bytes that no
+/// earlier store has written. Inactive lanes have the address of an active one.
+fn record_first_store(unit: &mut Unit<'_>, op: &Op, addresses: &[u64; LANES], bytes: u64) {
+    let offsets = addresses.map(|address| match resolve_space(op.space, address) {
+        (Space::Shared, offset) => offset,
+        _ => u64::MAX,
+    });
+    let first = offsets.iter().copied().min().unwrap_or(u64::MAX);
+    let last = offsets.iter().copied().max().unwrap_or(u64::MAX);
+    if last < BLOCK_STRIDE {
+        let warp = unit.warp.index;
+        unit.block
+            .first_stores
+            .record(op.line, warp, unit.active, first..last + bytes);
     }
 }
 

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use super::fragment::State;
 use super::warp::{Failure, Progress, Warp};
 use super::worker::Worker;
+use crate::exec::check::fact::{Fact, LaneAccesses};
+use crate::exec::check::first_stores::FirstStores;
 use crate::exec::check::report::{Access, ReportKind, Resume, Trap};
 use crate::exec::check::shadow::Shadow;
 use crate::exec::machine::barrier::{Barrier, MAX_WARPGROUPS, NAMED_BARRIERS};
@@ -29,6 +31,10 @@ const MAX_TURN: u32 = 1 << 16;
 /// block seldom waits for another, and the registers of many blocks that take turns exceed the
 /// processor's caches.
 const MAX_ROUNDS: u32 = 1 << 10;
+
+/// The function of kernels in Rust that fails an assertion about an index. Its first parameters are
+/// the index and the length. The build of kernels defines it.
+const PANIC_WITH_INDEX: &str = "panic_with_index";
 
 /// A running block.
 #[derive(Debug)]
@@ -77,6 +83,7 @@ impl Block {
                 shadow: checking
                     .races
                     .then(|| Shadow::new(worker.launch.shared_size.into())),
+                first_stores: FirstStores::default(),
                 rank: 0,
                 barriers: [Barrier::default(); NAMED_BARRIERS + MAX_WARPGROUPS],
                 tensor_memory: None,
@@ -95,6 +102,7 @@ impl Block {
         self.state.index = index;
         self.state.number = x + columns * (y + rows * z);
         self.state.shared.clear();
+        self.state.first_stores.clear();
         self.state.order();
         self.state.tensor_memory = None;
         self.state.barriers = [Barrier::default(); NAMED_BARRIERS + MAX_WARPGROUPS];
@@ -277,6 +285,51 @@ impl Block {
         } else {
             format!("`{message}` at {file}:{line}").into()
         }
+    }
+
+    /// Returns the index and the length of a failed check of bounds in a kernel in Rust.
+    pub(crate) fn panic_operands(
+        &self,
+        warp: usize,
+        failure: Failure,
+        worker: &Worker<'_>,
+    ) -> Option<Fact> {
+        let warp = &self.warps[warp];
+        let mut frame = &warp.frames[warp.fragments.get(failure.fragment)?.frame as usize];
+        while worker.function(frame.function).name != PANIC_WITH_INDEX {
+            frame = &warp.frames[frame.caller?.frame as usize];
+        }
+        let [(index, 8), (length, 8), ..] = worker.function(frame.function).params[..] else {
+            return None;
+        };
+        let [index, length] = [index, length].map(|parameter| {
+            let word = (frame.local + parameter) / 8;
+            warp.state.local[word as usize].0[failure.trap.lane]
+        });
+        Some(Fact::Index { index, length })
+    }
+
+    /// Returns the conditions of the loop of a warp that exceeded the budget.
+    pub(crate) fn loop_facts(&self, warp: usize) -> &[Fact] {
+        &self.warps[warp].state.loop_facts
+    }
+
+    /// Returns the accesses of a warp's lanes with the instruction that failed, if they explain it.
+    pub(crate) fn failed_accesses(&self, warp: usize) -> Option<LaneAccesses> {
+        self.warps[warp].state.failed_accesses.as_deref().copied()
+    }
+
+    /// Returns the lanes of each warp whose threads have ended, of a block of `threads` threads.
+    pub(crate) fn ended_lanes(&self, threads: u32) -> Vec<u32> {
+        let mut remaining = threads;
+        self.warps
+            .iter()
+            .map(|warp| {
+                let lanes = remaining.min(LANES as u32);
+                remaining -= lanes;
+                (1_u64 << lanes).wrapping_sub(1) as u32 & !warp.state.live
+            })
+            .collect()
     }
 
     /// Returns the barriers that wait for threads, with their numbers.

@@ -123,9 +123,9 @@ impl Warp {
                 }
                 return Ok(Progress::Paused);
             }
-            self.run_fragment(index, &mut fuel, block, worker)?;
+            self.run_fragment(index, &mut fuel, u32::MAX, block, worker)?;
             if let Some(kind) = worker.exceeded_limit()
-                && let Some(failure) = self.stopped(kind, worker)
+                && let Some(failure) = self.stopped(kind, block, worker)
             {
                 return Err(failure);
             }
@@ -140,11 +140,21 @@ impl Warp {
 
     /// Returns the fault of a launch that is stopped while the warp has threads.
     #[cold]
-    fn stopped(&self, kind: ReportKind, worker: &Worker<'_>) -> Option<Failure> {
-        let (lane, function, pc) = self.first_waiting()?;
+    fn stopped(
+        &mut self,
+        kind: ReportKind,
+        block: &mut BlockState,
+        worker: &mut Worker<'_>,
+    ) -> Option<Failure> {
+        let index = self.pick().unwrap_or(0);
+        let lane = self.fragments.get(index)?.mask.trailing_zeros() as usize;
+        self.state.loop_facts = self.sample_loop(index, block, worker);
+        let fragment = self.fragment_with(lane)?;
+        let Fragment { frame, pc, .. } = self.fragments[fragment];
+        let function = self.frames[frame as usize].function;
         Some(Failure {
             trap: Trap::new(kind, lane),
-            fragment: 0,
+            fragment,
             function,
             line: worker.code(function)[pc as usize].line,
         })
@@ -271,15 +281,18 @@ impl Warp {
             })
     }
 
-    /// Runs one fragment until it leaves its path, meets another, or ends its turn.
-    fn run_fragment(
+    /// Runs one fragment until it leaves its path, meets another, is at the instruction `stop_at`
+    /// again, or ends its turn.
+    pub(super) fn run_fragment(
         &mut self,
         index: usize,
         fuel: &mut u32,
+        stop_at: u32,
         block: &mut BlockState,
         worker: &mut Worker<'_>,
     ) -> Result<(), Failure> {
-        let stop = self.follow(index, fuel, block, worker);
+        self.state.failed_accesses = None;
+        let stop = self.follow(index, fuel, stop_at, block, worker);
         let fragment = &mut self.fragments[index];
         fragment.pc = stop.pc;
         fragment.turns = stop.turns;

@@ -269,7 +269,8 @@ impl<'l> Worker<'l> {
         let variable = trap
             .access
             .zip(trap.space)
-            .and_then(|(access, space)| launch.variable_at(access.address, space));
+            .and_then(|(access, space)| launch.variable_at(access.address, space))
+            .map(|variable| variable.element());
         let mut location = self.locate(failure.function, failure.line);
         let mut callers = self.callers(block, warp, failure);
         if trap.kind == ReportKind::Assert
@@ -303,6 +304,7 @@ impl<'l> Worker<'l> {
             variable: variable.unwrap_or_default(),
             nearby: self.nearby_allocation(block, warp, trap).map(Box::new),
             stream_race: trap.conflict.map(StreamRace::new).map(Box::new),
+            facts: self.facts(block, warp, failure),
             ..*launch.launch_fault(trap.kind)
         })
     }

@@ -192,3 +192,259 @@ fn module_variable_is_named() -> TestResult {
     assert!(report.to_string().contains(&access), "{report}");
     Ok(())
 }
+
+/// The first line names the program's own line, also if a function of a library fails that was
+/// inlined or called.
+#[test]
+fn library_lines_follow_those_of_the_program() -> TestResult {
+    let folder = std::env::temp_dir().join(format!("curium-library-{}", std::process::id()));
+    fs::create_dir_all(folder.join("cub"))?;
+    let lines = "line 1\nline 2\nline 3\n";
+    fs::write(folder.join("cub/block.cuh"), lines)?;
+    fs::write(folder.join("user.cu"), lines)?;
+    let folder = folder.display().to_string();
+    let text = format!(
+        ".file 1 \"{folder}/cub/block.cuh\"
+.file 2 \"{folder}/user.cu\"
+.func store(.param .u64 p)
+{{
+    .reg .b64 %d1;
+    .loc 1 1 3
+    ld.param.u64 %d1, [p];
+    st.global.u32 [%d1+4096], 1;
+    ret;
+}}
+.visible .entry main(.param .u64 p)
+{{
+    .reg .b64 %d1;
+    ld.param.u64 %d1, [p];
+    .loc 2 3 5
+    CODE
+    ret;
+}}"
+    );
+    let inlined = ".loc 1 2 7, function_name $none, inlined_at 2 3 5
+    st.global.u32 [%d1+4096], 1;";
+    let called = "{ .param .b64 a; st.param.b64 [a], %d1; call.uni store, (a); }";
+    for (code, expected) in [
+        (
+            inlined,
+            "user.cu:3:5, PTX line 20
+    at cub/block.cuh:2:7
+        2 | line 2
+    inlined at user.cu:3:5
+        3 | line 3",
+        ),
+        (
+            called,
+            "user.cu:3:5, PTX line 11 in function `store`
+    at cub/block.cuh:1:3
+        1 | line 1
+  called from user.cu:3:5, PTX line 19
+        3 | line 3",
+        ),
+    ] {
+        let fault = Bench::new(&text.replace("CODE", code), 4096).launch(1, 1);
+        let report = format!("{:#}", fault.err().ok_or("no fault")?);
+        let report = report.replace(&format!("{folder}/"), "");
+        let (_, position) = report.split_once("thread (0, 0, 0), ").ok_or("no thread")?;
+        assert_eq!(position, expected);
+    }
+    fs::remove_dir_all(&folder)?;
+    Ok(())
+}
+
+/// The lanes that fail, and those that do not, are described by their addresses.
+#[test]
+fn accesses_of_all_lanes_are_described() -> TestResult {
+    for (code, expected) in [
+        (
+            "mad.wide.u32 %d1, %t, 136, %p; st.global.u32 [%d1], 1;",
+            "lane 31 of the warp fails at P+4216; lanes 0-30 succeed at P+0 to P+4080 (stride 136)",
+        ),
+        (
+            "shr.u32 %r2, %t, 1; mad.wide.u32 %d1, %r2, 2, %p; ld.global.u32 %r3, [%d1];",
+            "lanes 2-3,6-7,10-11,14-15,18-19,22-23,26-27,30-31 of the warp fail at P+2 to P+30; \
+             lanes 0-1,4-5,8-9,12-13,16-17,20-21,24-25,28-29 succeed at P+0 to P+28",
+        ),
+        (
+            "atom.global.add.u32 %r3, [%p+2], 1;",
+            "lanes 0-31 of the warp fail at the same address",
+        ),
+    ] {
+        let fault = Bench::body(code, 4096).launch(1, 32).err();
+        let fault = fault.ok_or("no fault")?;
+        let [fact] = &fault.facts[..] else {
+            return Err(format!("one fact: {fault:#}").into());
+        };
+        let mut text = fact.to_string();
+        for offset in (0..5000).rev() {
+            text = text.replace(&format!("{:#x}", BASE + offset), &format!("P+{offset}"));
+        }
+        assert_eq!(text, expected);
+    }
+    let row = Bench::body("st.global.u32 [%at4+4096], 1;", 4096).launch(1, 32);
+    assert_eq!(row.err().ok_or("no fault")?.facts, []);
+    Ok(())
+}
+
+/// A read of uninitialized shared memory names the unwritten elements, the stores that wrote
+/// others, and the threads that ended.
+#[test]
+fn uninitialized_elements_are_named_with_the_writers() -> TestResult {
+    let text = ".visible .entry main(.param .u64 p)
+{
+    .reg .pred %q;
+    .reg .b32 %r<8>;
+    .reg .b64 %d<8>;
+    .shared .align 4 .u32 tile[64];
+    mov.u32 %r1, %tid.x;
+    setp.ge.u32 %q, %r1, 40;
+    @%q ret;
+    mov.u32 %r2, tile;
+    mad.lo.u32 %r3, %r1, 4, %r2;
+    st.shared.u32 [%r3], %r1;
+    bar.sync 0;
+    xor.b32 %r4, %r1, 32;
+    mad.lo.u32 %r3, %r4, 4, %r2;
+    ld.shared.u32 %r5, [%r3];
+    ld.param.u64 %d1, [p];
+    mad.wide.u32 %d1, %r1, 4, %d1;
+    st.global.u32 [%d1], %r5;
+    ret;
+}";
+    let bench = Bench::new(text, 4096).with_uninitialized_checks(0..4096);
+    let fault = bench.launch(1, 64).err().ok_or("no fault")?;
+    let facts: Vec<String> = fault.facts.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        facts,
+        [
+            "`tile[40]` to `tile[63]` are not written",
+            "other bytes of it were written by threads (0, 0, 0) to (39, 0, 0) at PTX line 15\n    \
+             PTX 15 | st.shared.u32 [%r3], %r1;",
+            "threads (40, 0, 0) to (63, 0, 0) have ended",
+        ]
+    );
+    let written_later = text.replace("st.shared.u32 [%r3], %r1;", "ld.shared.u32 %r6, [%r3];");
+    let written_later = written_later.replace(
+        "bar.sync 0;",
+        "st.shared.u32 [%r3], %r1; st.global.u32 [%d0], %r6;",
+    );
+    let bench = Bench::new(&written_later, 4096).with_uninitialized_checks(0..4096);
+    let fault = bench.launch(1, 1).err().ok_or("no fault")?;
+    let first = fault.facts.first().map(ToString::to_string);
+    assert_eq!(
+        first.as_deref(),
+        Some("the bytes were written after the load")
+    );
+    Ok(())
+}
+
+/// A read of uninitialized device memory names the unwritten bytes of the allocation.
+#[test]
+fn uninitialized_bytes_of_an_allocation_are_named() -> TestResult {
+    for (written, expected) in [
+        (0..0, "no byte of the allocation is written"),
+        (
+            0..64,
+            "bytes 64 to 4095 of the 4096 of the allocation are not written",
+        ),
+    ] {
+        let body = "ld.global.u32 %r2, [%at4+64]; st.global.u32 [%at4], %r2;";
+        let bench = Bench::body(body, 4096).with_uninitialized_checks(written);
+        let fault = bench.launch(1, 16).err().ok_or("no fault")?;
+        let facts: Vec<String> = fault.facts.iter().map(ToString::to_string).collect();
+        assert_eq!(facts, [expected]);
+    }
+    Ok(())
+}
+
+/// A launch that exceeds its budget names the conditions of the innermost loop, with the values in
+/// two iterations.
+#[test]
+fn conditions_of_an_endless_loop_have_values() -> TestResult {
+    let counting = "mov.u32 %r2, 0;
+L:
+add.s32 %r2, %r2, -3;
+setp.eq.s32 %p1, %r2, 1;
+@%p1 bra E;
+bra L;
+E:";
+    let two = "mov.u32 %r2, 0;
+ld.global.u32 %r3, [%p];
+L:
+ld.volatile.global.u32 %r4, [%p+4];
+add.s32 %r2, %r2, 1;
+setp.eq.u32 %p1, %r4, 7;
+setp.lt.u32 %p2, %r2, %r3;
+or.pred %p3, %p1, %p2;
+@!%p3 bra L;";
+    let invariant = "ld.global.u32 %r3, [%p];
+setp.eq.u32 %p1, %r3, 0;
+L:
+add.s32 %r2, %r2, 1;
+@%p1 bra L;";
+    let called = "mov.f32 %f1, 0f3F800000;
+L:
+mul.f32 %f1, %f1, 0f3F800000;
+call.uni nothing;
+setp.gt.f32 %p1, %f1, 0f00000000;
+@%p1 bra L;";
+    let endless = "L:
+add.s32 %r2, %r2, 1;
+bra L;";
+    for (body, expected) in [
+        (
+            counting,
+            &["`setp.eq.s32 %p1, %r2, 1` with %r2 = N, N+3 one iteration before"][..],
+        ),
+        (
+            two,
+            &[
+                "`setp.lt.u32 %p2, %r2, %r3` with %r2 = N, N-1 one iteration before, %r3 = 0, as one iteration before",
+                "`setp.eq.u32 %p1, %r4, 7` with %r4 = 0, as one iteration before",
+            ],
+        ),
+        (
+            invariant,
+            &["`setp.eq.u32 %p1, %r3, 0`, which is computed before the loop"],
+        ),
+        (
+            called,
+            &["`setp.gt.f32 %p1, %f1, 0f00000000` with %f1 = 1.0, as one iteration before"],
+        ),
+        (endless, &["no instruction leaves the loop"]),
+    ] {
+        let text = format!(".func nothing() {{ ret; }}\n{}", super::kernel(body));
+        let mut bench = Bench::new(&text, 4096);
+        bench.limits.instructions = Some(10_000);
+        let fault = bench.launch(1, 32).err().ok_or("no fault")?;
+        let facts: Vec<String> = fault.facts.iter().map(ToString::to_string).collect();
+        let facts: Vec<String> = facts.iter().map(|fact| condition(fact)).collect();
+        assert_eq!(facts, expected, "{fault:#}");
+    }
+    Ok(())
+}
+
+/// Returns a condition without its position, and with its first number relative to the second.
+fn condition(fact: &str) -> String {
+    let condition = match fact.split_once(": ") {
+        Some((_, condition)) => condition,
+        None => fact,
+    };
+    let numbers = condition
+        .split_once(" = ")
+        .and_then(|(_, numbers)| numbers.split_once(" one iteration before"))
+        .and_then(|(numbers, _)| numbers.split_once(", "))
+        .and_then(|(value, previous)| {
+            Some((value.parse::<i64>().ok()?, previous.parse::<i64>().ok()?))
+        });
+    match numbers {
+        Some((value, previous)) => condition.replacen(
+            &format!("{value}, {previous}"),
+            &format!("N, N{:+}", previous - value),
+            1,
+        ),
+        None => condition.to_owned(),
+    }
+}

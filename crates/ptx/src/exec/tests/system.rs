@@ -109,6 +109,61 @@ FINE:",
     assert_eq!(said, format!("{}{}", line(2), line(3)));
 }
 
+/// A failed check of bounds in a kernel in Rust names the index and the length.
+#[test]
+fn failed_index_names_its_operands() {
+    let text = "
+.extern .func __assertfail
+(.param .b64 m, .param .b64 f, .param .b32 l, .param .b64 g, .param .b64 c);
+.global .align 1 .b8 text[2] = {105, 0};
+.func panic_with_message(.param .b64 message)
+{
+    .reg .b64 %d1;
+    ld.param.b64 %d1, [message];
+    {
+        .param .b64 m; st.param.b64 [m], %d1;
+        .param .b64 f; st.param.b64 [f], %d1;
+        .param .b32 l; st.param.b32 [l], 17;
+        .param .b64 g; st.param.b64 [g], %d1;
+        .param .b64 c; st.param.b64 [c], 1;
+        call.uni __assertfail, (m, f, l, g, c);
+    }
+    ret;
+}
+.func panic_with_index(.param .b64 index, .param .b64 length, .param .b64 message)
+{
+    .reg .b64 %d1;
+    .local .b8 other[64];
+    ld.param.b64 %d1, [message];
+    { .param .b64 m; st.param.b64 [m], %d1; call.uni panic_with_message, (m); }
+    ret;
+}
+.visible .entry main(.param .u64 p)
+{
+    .reg .pred %q;
+    .reg .b32 %r1;
+    .reg .b64 %d<3>;
+    .local .b8 other[32];
+    mov.u32 %r1, %tid.x;
+    cvt.u64.u32 %d1, %r1;
+    setp.lt.u64 %q, %d1, 3;
+    @%q ret;
+    mov.u64 %d2, text;
+    cvta.global.u64 %d2, %d2;
+    {
+        .param .b64 i; st.param.b64 [i], %d1;
+        .param .b64 l; st.param.b64 [l], 3;
+        .param .b64 m; st.param.b64 [m], %d2;
+        call.uni panic_with_index, (i, l, m);
+    }
+    ret;
+}";
+    let fault = Bench::new(text, 4096).launch(1, 6).expect_err("three fail");
+    let expected =
+        "assertion failed: `i` at i:17 (index 3, length 3), block (0, 0, 0), thread (3, 0, 0)";
+    assert!(fault.to_string().contains(expected), "{fault}");
+}
+
 #[test]
 fn unallocated_memory_is_not_freed() {
     let bench = bench("{ .param .b64 q; st.param.b64 [q], 64; call.uni free, (q); }");

@@ -10,11 +10,13 @@ use crate::exec::run::warp::{FRAGMENT_FUEL, Warp};
 use crate::exec::run::worker::Worker;
 
 impl Warp {
-    /// Executes a fragment's instructions in sequence while all its lanes stay together.
+    /// Executes a fragment's instructions in sequence while all its lanes stay together, until it
+    /// is at the instruction `stop_at` again.
     pub(super) fn follow(
         &mut self,
         index: usize,
         fuel: &mut u32,
+        stop_at: u32,
         block: &mut BlockState,
         worker: &mut Worker<'_>,
     ) -> Stop {
@@ -26,7 +28,8 @@ impl Warp {
             frame,
             ..
         } = self.fragments[index];
-        let mut meeting = meeting_point(&self.fragments, index, pc + 1);
+        let mut meeting =
+            meeting_point(&self.fragments, index, pc + 1).min(stop_from(stop_at, pc + 1));
         let frame = &mut self.frames[frame as usize];
         let function = worker.function(frame.function);
         let code = &function.code[..];
@@ -71,8 +74,9 @@ impl Warp {
                         {
                             break Outcome::Back;
                         }
+                        meeting = stop_from(stop_at, pc);
                         if !is_only_fragment {
-                            meeting = meeting_point(&self.fragments, index, pc);
+                            meeting = meeting.min(meeting_point(&self.fragments, index, pc));
                         }
                     }
                 }
@@ -156,6 +160,12 @@ fn run_guarded(
     }
     // SAFETY: the functions that make handlers picked this one by the features of the processor.
     Ok((unsafe { (op.run)(unit, op) }, active))
+}
+
+/// Returns the instruction at which a fragment at `pc` stops on request: `stop_at`, if that does
+/// not lie behind.
+fn stop_from(stop_at: u32, pc: u32) -> u32 {
+    if stop_at >= pc { stop_at } else { u32::MAX }
 }
 
 /// Returns the instruction at which a fragment that continues at `pc` must stop, because another
