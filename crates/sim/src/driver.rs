@@ -11,11 +11,9 @@ pub(crate) mod context;
 pub(crate) mod copy;
 pub(crate) mod device;
 pub(crate) mod error;
-pub(crate) mod event;
 pub(crate) mod faults;
 pub(crate) mod function;
 pub(crate) mod graph;
-pub(crate) mod green;
 pub(crate) mod initialization;
 pub(crate) mod kernel;
 pub(crate) mod launch;
@@ -33,7 +31,6 @@ pub(crate) mod pool;
 pub(crate) mod resource;
 pub(crate) mod schedule;
 pub(crate) mod state;
-pub(crate) mod stream;
 pub(crate) mod stream_memory_operation;
 pub(crate) mod texture;
 pub(crate) mod virtual_memory;
@@ -245,7 +242,7 @@ impl Driver {
             std::thread::sleep(met.delay);
         }
         if met.loses_devices {
-            self.lock().lose_devices();
+            self.lock().contexts.lose_devices();
         }
         met.result
     }

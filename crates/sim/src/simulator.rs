@@ -206,7 +206,7 @@ impl Simulator {
     /// Clears sticky errors of all devices. For tests only: with a real driver, sticky errors last
     /// until the process ends.
     pub fn reset_errors(&self) {
-        self.inner().lock().clear_sticky();
+        self.inner().lock().contexts.clear_sticky_errors();
     }
 
     fn inner(&self) -> &Driver {

@@ -56,7 +56,7 @@ impl Call<'_> {
         if array.is_level {
             return Err(CUresult::CUDA_ERROR_INVALID_HANDLE);
         }
-        let device = state.valid_context(array.context)?.device;
+        let device = state.contexts.valid_context(array.context)?.device();
         state.textures.remove_array(id);
         drop(state.wait_for_device(device)?);
         self.memory().free(array.base);

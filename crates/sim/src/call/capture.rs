@@ -6,7 +6,6 @@
 
 mod conflict;
 mod dependencies;
-mod event;
 mod mode;
 mod recapture;
 
@@ -112,7 +111,7 @@ impl Locked<'_> {
     pub(crate) fn capturable(&mut self, stream: Pointer<CUstream_st>) -> Result<Id<Stream>> {
         let id = self.stream(stream)?;
         self.check_no_implicit_wait(id, false)?;
-        if self.is_legacy(id) {
+        if self.contexts.is_legacy(id) {
             return Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
         }
         if self.captures.is_capturing(id) {

@@ -30,7 +30,7 @@ impl Call<'_> {
     pub(crate) fn cuCtxGetDevice(&self, device: Pointer<CUdevice>) -> Result {
         let output = device.required()?;
         let current = self.current()?;
-        output.write(self.lock().context(current)?.device as CUdevice)
+        output.write(self.lock().contexts.live_context(current)?.device() as CUdevice)
     }
 
     pub(crate) fn cuCtxGetDevice_v2(
@@ -40,27 +40,34 @@ impl Call<'_> {
     ) -> Result {
         let output = device.required()?;
         let context = self.handle_or_current(context)?;
-        output.write(self.lock().context(context)?.device as CUdevice)
+        output.write(self.lock().contexts.live_context(context)?.device() as CUdevice)
     }
 
     pub(crate) fn cuCtxGetFlags(&self, flags: Pointer<u32>) -> Result {
         let output = flags.required()?;
         let (state, current) = self.enter_current()?;
-        output.write(state.valid_context(state.owning_context(current))?.flags)
+        output.write(
+            state
+                .contexts
+                .valid_context(state.contexts.owning_context(current))?
+                .flags(),
+        )
     }
 
     pub(crate) fn cuCtxSetFlags(&self, flags: u32) -> Result {
         let (mut state, current) = self.enter_current()?;
-        let owning_context = state.owning_context(current);
-        state.valid_context_mut(owning_context)?.flags =
-            checked_flags(flags)? & !COREDUMPS | MAP_HOST;
+        let owning_context = state.contexts.owning_context(current);
+        state
+            .contexts
+            .valid_context_mut(owning_context)?
+            .set_flags(checked_flags(flags)? & !COREDUMPS | MAP_HOST);
         Ok(())
     }
 
     pub(crate) fn cuCtxGetId(&self, context: Pointer<CUctx_st>, id: Pointer<u64>) -> Result {
         let output = id.required()?;
         let context = self.handle_or_current(context)?;
-        output.write(self.lock().valid_context(context)?.number)
+        output.write(self.lock().contexts.valid_context(context)?.number())
     }
 
     pub(crate) fn cuCtxGetApiVersion(
@@ -70,7 +77,7 @@ impl Call<'_> {
     ) -> Result {
         let output = version.required()?;
         let context = self.handle_or_current(context)?;
-        self.lock().valid_context(context)?;
+        self.lock().contexts.valid_context(context)?;
         output.write(API_VERSION)
     }
 
@@ -93,7 +100,7 @@ impl Call<'_> {
     pub(crate) fn cuCtxSynchronize_v2(&self, context: Pointer<CUctx_st>) -> Result {
         let context = self.handle_or_current(context)?;
         let state = self.lock();
-        state.valid_context(context)?;
+        state.contexts.valid_context(context)?;
         state.synchronize_context(context)
     }
 
@@ -137,7 +144,7 @@ impl Call<'_> {
     pub(crate) fn enter_current(&self) -> Result<(Locked<'_>, Id<Context>)> {
         let current = self.current()?;
         let state = self.lock();
-        state.valid_context(current)?;
+        state.contexts.valid_context(current)?;
         Ok((state, current))
     }
 
@@ -157,12 +164,12 @@ impl Call<'_> {
         event: Pointer<CUevent_st>,
     ) -> Result {
         let mut state = self.lock();
-        let stream = state.valid_context(context)?.legacy;
-        state.event(event)?;
+        let stream = state.contexts.valid_context(context)?.legacy_stream();
+        state.contexts.valid_event(event)?;
         state.check_uncaptured_context(context)?;
         let pending = state
             .schedule
-            .unobserved(|target| state.is_within(target.context, context));
+            .unobserved(|target| state.contexts.is_within(target.context, context));
         state.record_after(event, stream, &pending)
     }
 
@@ -173,16 +180,12 @@ impl Call<'_> {
         event: Pointer<CUevent_st>,
     ) -> Result {
         let mut state = self.lock();
-        state.valid_context(context)?;
+        state.contexts.valid_context(context)?;
         state.check_uncaptured_context(context)?;
-        let (_, event) = state.event(event)?;
-        let ticket = event.ticket;
+        let (_, event) = state.contexts.valid_event(event)?;
+        let ticket = event.ticket();
         let remote_record = event.remote_record();
-        let streams = state
-            .streams
-            .iter()
-            .filter(|(_, stream)| state.is_within(stream.context, context));
-        for stream in streams.map(|(id, _)| id).collect::<Vec<_>>() {
+        for stream in state.contexts.streams_within(context) {
             state.wait_in_stream(stream, ticket);
             state.wait_for_remote_in_stream(stream, remote_record.clone());
         }
@@ -202,12 +205,12 @@ impl Locked<'_> {
         self.check_potentially_unsafe_call()?;
         let pending = self
             .schedule
-            .unobserved(|target| self.is_within(target.context, context));
+            .unobserved(|target| self.contexts.is_within(target.context, context));
         let mut state = self.wait(&pending)?;
         state
+            .contexts
             .valid_context_mut(context)?
-            .tails_of_destroyed_streams
-            .clear();
+            .forget_destroyed_streams();
         state.unlock().memory().trim_pools();
         Ok(())
     }

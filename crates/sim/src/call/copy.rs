@@ -234,8 +234,8 @@ impl Call<'_> {
         }
         let mut state = self.lock();
         let stream = state.stream(stream)?;
-        let context = state.stream_context(stream)?;
-        let device = state.context(context)?.device;
+        let context = state.contexts.stream_context(stream)?;
+        let device = state.contexts.live_context(context)?.device();
         let is_accessible = accesses.iter().all(|(address, rights)| {
             self.memory()
                 .pools()

@@ -65,7 +65,7 @@ impl Call<'_> {
             .find(address)
             .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         let state = self.lock();
-        state.check_device(allocation.owner.device)?;
+        state.contexts.check_device(allocation.owner.device)?;
         if self.graph_memory().contains(address)
             && self.free_graph_memory(address)? == Freed::ForReuse
         {
@@ -79,7 +79,7 @@ impl Call<'_> {
                 )
         })?;
         let state = state.wait_for_device(allocation.owner.device)?;
-        state.check_device(allocation.owner.device)?;
+        state.contexts.check_device(allocation.owner.device)?;
         state.report_memory(address, None, MemoryChange::Freed);
         self.memory().free(address);
         Ok(())
@@ -153,10 +153,10 @@ impl Call<'_> {
     /// Returns the current context, which must be valid, as an owner of memory.
     pub(crate) fn current_owner(&self) -> Result<Owner> {
         let (state, context) = self.enter_current()?;
-        let context = state.owning_context(context);
+        let context = state.contexts.owning_context(context);
         Ok(Owner {
             context,
-            device: state.valid_context(context)?.device,
+            device: state.contexts.valid_context(context)?.device(),
         })
     }
 }

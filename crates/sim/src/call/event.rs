@@ -11,7 +11,7 @@ use crate::context::ticket::Ticket;
 use crate::driver::locked::Locked;
 use crate::driver::schedule::Work;
 use crate::handle::Id;
-use crate::object::event::{DISABLE_TIMING, Event, INTERPROCESS};
+use crate::object::event::{DISABLE_TIMING, INTERPROCESS};
 use crate::object::graph::content::Content;
 use crate::object::ipc_event::Shared;
 use crate::result::Result;
@@ -32,15 +32,17 @@ impl Call<'_> {
         if flags & !ALL_FLAGS != 0 || flags & (INTERPROCESS | DISABLE_TIMING) == INTERPROCESS {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        let context = state.owning_context(context);
-        let event = Event::new(context, flags, Shared::from_flags(flags));
-        output.write(state.events.insert(event).as_raw())
+        let context = state.contexts.owning_context(context);
+        let event = state
+            .contexts
+            .create_event(context, flags, Shared::from_flags(flags));
+        output.write(event.as_raw())
     }
 
     pub(crate) fn cuEventDestroy_v2(&self, event: Pointer<CUevent_st>) -> Result {
         let mut state = self.lock();
-        let id = state.event(event)?.0;
-        state.events.remove(id);
+        let id = state.contexts.valid_event(event)?.0;
+        state.contexts.remove_event(id);
         Ok(())
     }
 
@@ -60,7 +62,10 @@ impl Call<'_> {
     ) -> Result {
         let mut state = self.lock();
         let stream = state.working_stream(stream)?;
-        let (id, context) = state.event(event).map(|(id, event)| (id, event.context))?;
+        let (id, context) = state
+            .contexts
+            .valid_event(event)
+            .map(|(id, event)| (id, event.context()))?;
         let is_capturing = state.captures.is_capturing(stream);
         if flags > EXTERNAL {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
@@ -71,7 +76,11 @@ impl Call<'_> {
         if !is_capturing {
             return state.record_after(event, stream, &[]);
         }
-        if state.owning_context(state.stream_context(stream)?) != context {
+        if state
+            .contexts
+            .owning_context(state.contexts.stream_context(stream)?)
+            != context
+        {
             return Err(CUresult::CUDA_ERROR_INVALID_HANDLE);
         }
         if flags == EXTERNAL {
@@ -82,10 +91,20 @@ impl Call<'_> {
 
     pub(crate) fn cuEventQuery(&self, event: Pointer<CUevent_st>) -> Result {
         let mut state = self.lock();
-        let (id, ticket) = state.event(event).map(|(id, event)| (id, event.ticket))?;
+        let (id, ticket) = state
+            .contexts
+            .valid_event(event)
+            .map(|(id, event)| (id, event.ticket()))?;
         state.check_not_captured(id)?;
         let is_pending = ticket.is_some_and(|ticket| state.schedule.is_pending(ticket));
-        if !is_pending && state.event(event)?.1.remote_record().is_none() {
+        if !is_pending
+            && state
+                .contexts
+                .valid_event(event)?
+                .1
+                .remote_record()
+                .is_none()
+        {
             state.schedule.record_host_wait(ticket.as_slice());
             return Ok(());
         }
@@ -96,14 +115,14 @@ impl Call<'_> {
 
     pub(crate) fn cuEventSynchronize(&self, event: Pointer<CUevent_st>) -> Result {
         let mut state = self.lock();
-        let (id, event) = state.event(event)?;
-        let context = event.context;
-        let ticket = event.ticket;
+        let (id, event) = state.contexts.valid_event(event)?;
+        let context = event.context();
+        let ticket = event.ticket();
         let remote_record = event.remote_record();
         state.check_not_captured(id)?;
         drop(state.wait(ticket.as_slice())?);
         self.wait_for_remote(context, remote_record.as_ref())?;
-        self.lock().valid_context(context).map(|_| ())
+        self.lock().contexts.valid_context(context).map(|_| ())
     }
 
     pub(crate) fn cuEventElapsedTime(
@@ -117,15 +136,15 @@ impl Call<'_> {
             .required()
             .or(Err(CUresult::CUDA_ERROR_INVALID_HANDLE))?;
         let state = self.lock();
-        let (_, start) = state.event(start)?;
-        let (_, end) = state.event(end)?;
-        if start.captured.is_some() || end.captured.is_some() {
+        let (_, start) = state.contexts.valid_event(start)?;
+        let (_, end) = state.contexts.valid_event(end)?;
+        if start.captured().is_some() || end.captured().is_some() {
             return Err(CUresult::CUDA_ERROR_CAPTURED_EVENT);
         }
-        if start.context != end.context || !start.is_timed() || !end.is_timed() {
+        if start.context() != end.context() || !start.is_timed() || !end.is_timed() {
             return Err(CUresult::CUDA_ERROR_INVALID_HANDLE);
         }
-        match (start.time, end.time) {
+        match (start.time(), end.time()) {
             (Some(start), Some(end)) => output.write(milliseconds_between(start, end)),
             _ => Err(CUresult::CUDA_ERROR_NOT_READY),
         }
@@ -150,17 +169,23 @@ impl Locked<'_> {
         stream: Id<Stream>,
         extra: &[Ticket],
     ) -> Result {
-        let (id, context) = self.event(event).map(|(id, event)| (id, event.context))?;
-        if self.owning_context(self.stream_context(stream)?) != context {
+        let (id, context) = self
+            .contexts
+            .valid_event(event)
+            .map(|(id, event)| (id, event.context()))?;
+        if self
+            .contexts
+            .owning_context(self.contexts.stream_context(stream)?)
+            != context
+        {
             return Err(CUresult::CUDA_ERROR_INVALID_HANDLE);
         }
         let stamp = self
             .record_work(id)
             .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
         let ticket = self.queue_after(stream, extra, stamp);
-        if let Some(event) = self.events.get_mut(id) {
-            (event.ticket, event.captured) = (ticket, None);
-        }
+        self.contexts.set_record(id, ticket);
+        self.contexts.clear_captured(id);
         Ok(())
     }
 

@@ -39,26 +39,29 @@ impl Call<'_> {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         let mut state = self.lock();
-        state.check_device(device)?;
+        state.contexts.check_device(device)?;
         let resources = state
             .descriptors
             .get(Id::from(descriptor))
             .filter(|descriptor| descriptor.device == device)
             .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?
             .resources;
-        state.retain_primary(device);
-        let id = state.new_context(device, 0, false);
-        state.valid_context_mut(id)?.green = Some(resources);
+        state.contexts.retain_primary(device);
+        let id = state.contexts.create_context(device, 0);
+        state
+            .contexts
+            .valid_context_mut(id)?
+            .set_green_resources(resources);
         output.write(id.as_raw().cast())
     }
 
     pub(crate) fn cuGreenCtxDestroy(&self, context: Pointer<CUgreenCtx_st>) -> Result {
         let state = self.lock();
-        let id = state.green(context)?;
-        let device = state.valid_context(id)?.device;
+        let id = state.contexts.green_context(context)?;
+        let device = state.contexts.valid_context(id)?.device();
         let pending = state.schedule.unobserved(|target| target.context == id);
         let mut state = state.wait(&pending)?;
-        state.contexts.remove(id);
+        state.contexts.remove_context(id);
         state.remove_context_objects(id);
         state.release_primary(device)
     }
@@ -69,7 +72,7 @@ impl Call<'_> {
         green: Pointer<CUgreenCtx_st>,
     ) -> Result {
         let output = context.required()?;
-        output.write(self.lock().green(green)?.as_raw())
+        output.write(self.lock().contexts.green_context(green)?.as_raw())
     }
 
     pub(crate) fn cuGreenCtxGetId(
@@ -79,8 +82,8 @@ impl Call<'_> {
     ) -> Result {
         let output = id.required()?;
         let state = self.lock();
-        let green = state.green(green)?;
-        output.write(state.valid_context(green)?.number)
+        let green = state.contexts.green_context(green)?;
+        output.write(state.contexts.valid_context(green)?.number())
     }
 
     pub(crate) fn cuGreenCtxRecordEvent(
@@ -88,7 +91,7 @@ impl Call<'_> {
         green: Pointer<CUgreenCtx_st>,
         event: Pointer<CUevent_st>,
     ) -> Result {
-        let green = self.lock().green(green)?;
+        let green = self.lock().contexts.green_context(green)?;
         self.record_in_context(green, event)
     }
 
@@ -97,7 +100,7 @@ impl Call<'_> {
         green: Pointer<CUgreenCtx_st>,
         event: Pointer<CUevent_st>,
     ) -> Result {
-        let green = self.lock().green(green)?;
+        let green = self.lock().contexts.green_context(green)?;
         self.wait_in_context(green, event)
     }
 
@@ -109,7 +112,7 @@ impl Call<'_> {
         priority: i32,
     ) -> Result {
         stream.required()?;
-        let green = self.lock().green(green)?;
+        let green = self.lock().contexts.green_context(green)?;
         // Streams of green contexts must be non-blocking: they never wait for a default stream.
         if flags == 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
@@ -129,8 +132,8 @@ impl Call<'_> {
         let output = green.required()?;
         let mut state = self.lock();
         let stream = state.queried_stream(stream)?;
-        let context = state.stream_context(stream)?;
-        let is_green = state.valid_context(context)?.green.is_some();
+        let context = state.contexts.stream_context(stream)?;
+        let is_green = state.contexts.valid_context(context)?.is_green();
         output.write(if is_green {
             context.as_raw().cast()
         } else {
@@ -150,9 +153,9 @@ impl Call<'_> {
         }
         let mut state = self.lock();
         let stream = state.queried_stream(stream)?;
-        let stream_context = state.stream_context(stream)?;
-        let is_green = state.valid_context(stream_context)?.green.is_some();
-        context.write_if_not_null(state.owning_context(stream_context).as_raw());
+        let stream_context = state.contexts.stream_context(stream)?;
+        let is_green = state.contexts.valid_context(stream_context)?.is_green();
+        context.write_if_not_null(state.contexts.owning_context(stream_context).as_raw());
         green.write_if_not_null(if is_green {
             stream_context.as_raw().cast()
         } else {

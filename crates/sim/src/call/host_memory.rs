@@ -74,11 +74,11 @@ impl Call<'_> {
             .find(address)
             .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         let state = self.lock();
-        state.check_device(allocation.owner.device)?;
+        state.contexts.check_device(allocation.owner.device)?;
         self.memory()
             .retire(address, |purpose| matches!(purpose, Purpose::Pinned { .. }))?;
         let state = state.wait_for_device(allocation.owner.device)?;
-        state.check_device(allocation.owner.device)?;
+        state.contexts.check_device(allocation.owner.device)?;
         state.report_memory(address, None, MemoryChange::Freed);
         self.memory().free(address);
         Ok(())

@@ -15,7 +15,7 @@ use crate::driver::locked::Locked;
 use crate::driver::schedule::{Wait, Work};
 use crate::handle::Id;
 use crate::memory::SharedRecords;
-use crate::object::event::{DISABLE_TIMING, Event, INTERPROCESS};
+use crate::object::event::{DISABLE_TIMING, INTERPROCESS};
 use crate::object::ipc_event::{RemoteRecord, Shared};
 use crate::result::Result;
 
@@ -39,14 +39,11 @@ impl Call<'_> {
         let event = event.required()?;
         self.require_current()?;
         let state = self.lock();
-        let (_, found) = state.event(event)?;
-        if found.flags & INTERPROCESS == 0 {
+        let (_, interprocess) = state.contexts.valid_event(event)?;
+        if !interprocess.is_interprocess() {
             return Err(CUresult::CUDA_ERROR_INVALID_HANDLE);
         }
-        let descriptor = found
-            .shared
-            .as_ref()
-            .map_or(-1, |shared| shared.records.descriptor());
+        let descriptor = interprocess.shared_descriptor().unwrap_or(-1);
         let parts = [
             origin(self.thread()),
             descriptor.to_le_bytes().to_vec(),
@@ -82,13 +79,10 @@ impl Call<'_> {
             records: Arc::new(records),
             own_records: 0,
         });
-        let context = state.owning_context(context);
-        output.write(
-            state
-                .events
-                .insert(Event::new(context, INTERPROCESS | DISABLE_TIMING, shared))
-                .as_raw(),
-        )
+        let context = state.contexts.owning_context(context);
+        let flags = INTERPROCESS | DISABLE_TIMING;
+        let event = state.contexts.create_event(context, flags, shared);
+        output.write(event.as_raw())
     }
 }
 
@@ -100,7 +94,7 @@ impl Call<'_> {
         record: Option<&RemoteRecord>,
     ) -> Result {
         while record.is_some_and(|record| !record.is_done()) {
-            self.lock().valid_context(context)?;
+            self.lock().contexts.valid_context(context)?;
             std::thread::sleep(PAUSE);
         }
         Ok(())

@@ -12,6 +12,7 @@ use curium_sys::{
 use crate::argument::{Argument as _, ConstPointer, Pointer};
 use crate::call::Call;
 use crate::call::module::read_image;
+use crate::context::Context;
 use crate::driver::locked::Locked;
 use crate::handle::Id;
 use crate::image::jit::JitOptions;
@@ -103,10 +104,10 @@ impl Call<'_> {
         for context in state.libraries.get(id).map_or(Vec::new(), |library| {
             library.modules.keys().copied().collect()
         }) {
-            if let Ok(device) = state.context(context).map(|context| context.device) {
-                state.check_device(device)?;
+            if let Ok(device) = state.contexts.live_context(context).map(Context::device) {
+                state.contexts.check_device(device)?;
                 state = state.wait_for_device(device)?;
-                state.check_device(device)?;
+                state.contexts.check_device(device)?;
             }
         }
         let library = state
@@ -201,10 +202,7 @@ impl Call<'_> {
             .collect::<Vec<_>>()
             .as_slice()
         {
-            [] => self
-                .thread()
-                .top()
-                .or(state.devices.first().and_then(|device| device.primary)),
+            [] => self.thread().top().or(state.contexts.primary_handle(0)),
             [context] => Some(*context),
             _ => return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED),
         };

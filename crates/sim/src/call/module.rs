@@ -72,9 +72,9 @@ impl Call<'_> {
         let context = by_itself
             .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?
             .context;
-        let device = state.valid_context(context)?.device;
+        let device = state.contexts.valid_context(context)?.device();
         let mut state = state.wait_for_device(device)?;
-        state.valid_context(context)?;
+        state.contexts.valid_context(context)?;
         state.unload(id);
         Ok(())
     }

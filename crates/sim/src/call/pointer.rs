@@ -150,7 +150,7 @@ impl Call<'_> {
             return Ok(Capability::default());
         };
         let device = match self.current() {
-            Ok(current) => self.lock().context(current)?.device,
+            Ok(current) => self.lock().contexts.live_context(current)?.device(),
             Err(_) => allocation.owner.device,
         };
         Ok(self.memory().capability(allocation, device))

@@ -313,10 +313,12 @@ impl Call<'_> {
 impl Locked<'_> {
     /// Returns the context of a stream as an owner of memory.
     fn stream_owner(&self, stream: Id<Stream>) -> Result<Owner> {
-        let context = self.owning_context(self.stream_context(stream)?);
+        let context = self
+            .contexts
+            .owning_context(self.contexts.stream_context(stream)?);
         Ok(Owner {
             context,
-            device: self.valid_context(context)?.device,
+            device: self.contexts.valid_context(context)?.device(),
         })
     }
 

@@ -59,7 +59,7 @@ impl Call<'_> {
         let output = resource.required()?;
         self.check_resource_kind(kind)?;
         let state = self.lock();
-        let context = state.green(context)?;
+        let context = state.contexts.green_context(context)?;
         output.write(state.describe_context(context, kind)?)
     }
 
@@ -72,7 +72,7 @@ impl Call<'_> {
         let output = resource.required()?;
         let mut state = self.lock();
         let stream = state.stream(stream)?;
-        let context = state.stream_context(stream)?;
+        let context = state.contexts.stream_context(stream)?;
         if kind != CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM {
             return Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_TYPE);
         }
@@ -211,13 +211,13 @@ impl Locked<'_> {
         kind: CUdevResourceType,
     ) -> Result<CUdevResource> {
         let driver = self.driver();
-        let context = self.valid_context(context)?;
+        let context = self.contexts.valid_context(context)?;
         let resources = context
-            .green
-            .unwrap_or_else(|| driver.devices().device_resources(context.device));
+            .green_resources()
+            .unwrap_or_else(|| driver.devices().device_resources(context.device()));
         driver
             .devices()
-            .describe_resource(context.device, resources, kind)
+            .describe_resource(context.device(), resources, kind)
     }
 }
 

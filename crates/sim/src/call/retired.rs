@@ -81,7 +81,7 @@ impl Call<'_> {
             .functions
             .get(Id::from(function))
             .and_then(|function| state.modules.get(function.module))
-            .filter(|module| module.context == state.owning_context(context))
+            .filter(|module| module.context == state.contexts.owning_context(context))
             .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
         drop(state);
         let most = BLOCK_EXTENTS.map(|extent| self.devices().attribute_value(extent));
@@ -132,9 +132,9 @@ impl Call<'_> {
         if flags != 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        let context = state.valid_context_mut(current)?;
+        let context = state.contexts.valid_context_mut(current)?;
         if !context.is_primary() {
-            context.retained += 1;
+            context.retain();
         }
         output.write(current.as_raw())
     }
@@ -146,13 +146,13 @@ impl Call<'_> {
         if id != current {
             return Err(CUresult::CUDA_ERROR_INVALID_CONTEXT);
         }
-        let context = state.valid_context_mut(id)?;
+        let context = state.contexts.valid_context_mut(id)?;
         // Primary contexts have retentions instead.
         if context.is_primary() {
             return Ok(());
         }
-        if context.retained > 1 {
-            context.retained -= 1;
+        if context.retained() > 1 {
+            context.set_retained(context.retained() - 1);
             return Ok(());
         }
         drop(state);

@@ -9,10 +9,9 @@ use crate::argument::Pointer;
 use crate::call::Call;
 use crate::call::event::EXTERNAL;
 use crate::context::stream::{Class, GREATEST_PRIORITY, LEAST_PRIORITY, Stream};
-use crate::context::stream_attribute::Attributes;
+use crate::driver::context::stream::created;
 use crate::driver::locked::Locked;
 use crate::driver::schedule::Work;
-use crate::driver::stream::created;
 use crate::handle::Id;
 use crate::object::graph::content::Content;
 use crate::result::Result;
@@ -45,53 +44,35 @@ impl Call<'_> {
             Class::Blocking
         };
         let priority = clamped(priority);
-        let number = state.next_number();
-        let stream = Stream {
-            context,
-            class,
-            is_created: true,
-            priority,
-            number,
-            tail: None,
-            attributes: Attributes::default(),
-        };
-        output.write(state.streams.insert(stream).as_raw())
+        let stream = state.contexts.create_stream(context, class, priority);
+        output.write(stream.as_raw())
     }
 
     pub(crate) fn cuStreamDestroy_v2(&self, stream: Pointer<CUstream_st>) -> Result {
         let mut state = self.lock();
         let id = created(stream)?;
-        let context = state.stream_context(id)?;
-        state.valid_context(context)?;
+        let context = state.contexts.stream_context(id)?;
+        state.contexts.valid_context(context)?;
         // Default streams have internal handles in the table, which callers never receive.
-        let stream = state
-            .streams
-            .remove(id)
-            .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
+        state.contexts.remove_stream(id)?;
         state.abandon_captures(|origin| origin == id);
-        if stream.class == Class::Blocking {
-            state
-                .valid_context_mut(context)?
-                .tails_of_destroyed_streams
-                .extend(stream.tail);
-        }
         Ok(())
     }
 
     pub(crate) fn cuStreamSynchronize(&self, stream: Pointer<CUstream_st>) -> Result {
         let mut state = self.lock();
         let id = state.awaited_stream(stream)?;
-        let context = state.stream_context(id)?;
-        let tickets = state.unfinished(id);
+        let context = state.contexts.stream_context(id)?;
+        let tickets = state.contexts.unfinished(id);
         let state = state.wait(&tickets)?;
         self.memory().trim_pools();
-        state.valid_context(context).map(|_| ())
+        state.contexts.valid_context(context).map(|_| ())
     }
 
     pub(crate) fn cuStreamQuery(&self, stream: Pointer<CUstream_st>) -> Result {
         let mut state = self.lock();
         let id = state.awaited_stream(stream)?;
-        let tickets = state.unfinished(id);
+        let tickets = state.contexts.unfinished(id);
         if !tickets
             .iter()
             .any(|ticket| state.schedule.is_pending(*ticket))
@@ -116,8 +97,8 @@ impl Call<'_> {
         let start = Instant::now();
         let mut state = self.lock();
         let id = state.working_stream(stream)?;
-        let (event, recorded) = state.event(event)?;
-        let ticket = recorded.ticket;
+        let (event, recorded) = state.contexts.valid_event(event)?;
+        let ticket = recorded.ticket();
         let remote_record = recorded.remote_record();
         let is_external = flags == EXTERNAL;
         if is_external && !state.captures.is_capturing(id) {
@@ -142,8 +123,7 @@ impl Call<'_> {
         let output = flags.required()?;
         let mut state = self.lock();
         let stream = state.uncaptured_stream(stream)?;
-        let class = state.streams.get(stream).map(|stream| stream.class);
-        output.write(match class.ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)? {
+        output.write(match state.contexts.stream(stream)?.class() {
             Class::NonBlocking => NON_BLOCKING,
             _ => 0,
         })
@@ -154,9 +134,10 @@ impl Call<'_> {
         stream: Pointer<CUstream_st>,
         priority: Pointer<i32>,
     ) -> Result {
-        priority
-            .required()?
-            .write(self.find_stream(stream)?.1.priority)
+        let output = priority.required()?;
+        let mut state = self.lock();
+        let stream = state.queried_stream(stream)?;
+        output.write(state.contexts.stream(stream)?.priority())
     }
 
     pub(crate) fn cuStreamGetCtx(
@@ -164,9 +145,10 @@ impl Call<'_> {
         stream: Pointer<CUstream_st>,
         context: Pointer<CUcontext>,
     ) -> Result {
-        context
-            .required()?
-            .write(self.find_stream(stream)?.1.context.as_raw())
+        let output = context.required()?;
+        let mut state = self.lock();
+        let stream = state.queried_stream(stream)?;
+        output.write(state.contexts.stream(stream)?.context().as_raw())
     }
 
     pub(crate) fn cuStreamGetDevice(
@@ -177,39 +159,25 @@ impl Call<'_> {
         let output = device.required()?;
         let mut state = self.lock();
         let stream = state.uncaptured_stream(stream)?;
-        let context = state.stream_context(stream)?;
-        output.write(state.valid_context(context)?.device as CUdevice)
+        let context = state.contexts.stream_context(stream)?;
+        output.write(state.contexts.valid_context(context)?.device() as CUdevice)
     }
 
     pub(crate) fn cuStreamGetId(&self, stream: Pointer<CUstream_st>, id: Pointer<u64>) -> Result {
         let output = id.required()?;
         let mut state = self.lock();
         let stream = state.uncaptured_stream(stream)?;
-        let number = state.streams.get(stream).map(|stream| stream.number);
-        output.write(number.ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?)
-    }
-}
-
-impl Call<'_> {
-    /// Returns the properties of the stream of a handle.
-    fn find_stream(&self, raw: Pointer<CUstream_st>) -> Result<(Id<Stream>, Stream)> {
-        let mut state = self.lock();
-        let id = state.queried_stream(raw)?;
-        let stream = state
-            .streams
-            .get(id)
-            .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
-        Ok((id, Stream { ..*stream }))
+        output.write(state.contexts.stream(stream)?.number())
     }
 }
 
 impl Locked<'_> {
     /// Enqueues work in a stream and waits for it. Fails if the device fails.
     pub(crate) fn queue_and_wait(mut self, stream: Id<Stream>, work: Work) -> Result {
-        let context = self.stream_context(stream)?;
+        let context = self.contexts.stream_context(stream)?;
         let ticket = self.queue(stream, work);
         let state = self.wait(ticket.as_slice())?;
-        state.valid_context(context).map(|_| ())
+        state.contexts.valid_context(context).map(|_| ())
     }
 
     /// Reports an activity of a call that began at `start`, if activities are observed.
@@ -220,8 +188,9 @@ impl Locked<'_> {
         operation: ActivityOperation<'_>,
     ) {
         if let Some(location) = self
-            .target(stream)
-            .and_then(|target| self.activity_location(target))
+            .contexts
+            .stream_target(stream)
+            .and_then(|target| self.contexts.activity_location(target))
         {
             activity::report(location, start, Instant::now(), operation);
         }

@@ -21,24 +21,21 @@ impl Call<'_> {
         let mut state = self.lock();
         let id = state.queried_stream(stream)?;
         let output = value.required()?;
-        let stream = state
-            .streams
-            .get(id)
-            .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
+        let stream = state.contexts.stream(id)?;
         let mut value = CUstreamAttrValue::default();
         match attribute {
             CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW => {
-                value.accessPolicyWindow = stream.attributes.window();
+                value.accessPolicyWindow = stream.attributes().window();
             }
             CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY => {
-                value.syncPolicy = stream.attributes.policy;
+                value.syncPolicy = stream.attributes().policy;
             }
-            CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_PRIORITY => value.priority = stream.priority,
+            CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_PRIORITY => value.priority = stream.priority(),
             CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN => {
-                value.memSyncDomain = stream.attributes.domain;
+                value.memSyncDomain = stream.attributes().domain;
             }
             CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP => {
-                value.memSyncDomainMap = stream.attributes.map;
+                value.memSyncDomainMap = stream.attributes().map;
             }
             _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
         }
@@ -54,16 +51,13 @@ impl Call<'_> {
         let value = value.read()?;
         let mut state = self.lock();
         let id = state.queried_stream(stream)?;
-        let stream = state
-            .streams
-            .get_mut(id)
-            .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
+        let stream = state.contexts.stream_mut(id)?;
         if attribute == CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_PRIORITY {
             // SAFETY: the caller set this field for this attribute, and any bytes are a number.
-            stream.priority = clamped(unsafe { value.priority });
+            stream.set_priority(clamped(unsafe { value.priority }));
             return Ok(());
         }
-        stream.attributes.set(attribute, &value)
+        stream.attributes_mut().set(attribute, &value)
     }
 
     pub(crate) fn cuStreamCopyAttributes(
@@ -74,20 +68,14 @@ impl Call<'_> {
         let mut state = self.lock();
         let to = state.queried_stream(to)?;
         let from = state.queried_stream(from)?;
-        let from = state
-            .streams
-            .get(from)
-            .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
-        let context = from.context;
-        let attributes = from.attributes;
-        let to = state
-            .streams
-            .get_mut(to)
-            .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
-        if to.context != context {
+        let from = state.contexts.stream(from)?;
+        let context = from.context();
+        let attributes = *from.attributes();
+        let to = state.contexts.stream_mut(to)?;
+        if to.context() != context {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        to.attributes = attributes;
+        *to.attributes_mut() = attributes;
         Ok(())
     }
 }

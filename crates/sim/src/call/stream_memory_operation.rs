@@ -89,7 +89,7 @@ impl Call<'_> {
     ) -> Result {
         let mut state = self.lock();
         let stream = state.working_stream(stream)?;
-        let context = state.stream_context(stream)?;
+        let context = state.contexts.stream_context(stream)?;
         let batch = self.batch(described, context)?;
         // Nodes accept such memory.
         let is_rejected = batch.operations.iter().any(|operation| {

@@ -38,14 +38,11 @@ impl Locked<'_> {
                 memory,
             },
         };
-        let stream = stream.and_then(|stream| self.streams.get(stream));
+        let stream = stream.and_then(|stream| self.contexts.stream(stream).ok());
         let location = Location {
             device,
-            context: self
-                .contexts
-                .get(context)
-                .map_or(0, |context| context.number),
-            stream: stream.map_or(0, |stream| stream.number),
+            context: self.contexts.context_number(context).unwrap_or(0),
+            stream: stream.map_or(0, Stream::number),
         };
         let now = Instant::now();
         report(location, now, now, operation);

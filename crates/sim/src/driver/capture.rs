@@ -14,7 +14,7 @@ use std::collections::HashSet;
 
 use curium_sys::CUresult;
 
-use crate::context::stream::{Class, Stream};
+use crate::context::stream::Stream;
 use crate::driver::locked::Locked;
 use crate::driver::state::State;
 use crate::handle::Id;
@@ -78,12 +78,6 @@ impl Captures {
 }
 
 impl State {
-    pub(crate) fn is_legacy(&self, stream: Id<Stream>) -> bool {
-        self.streams
-            .get(stream)
-            .is_some_and(|stream| stream.class == Class::Legacy)
-    }
-
     /// Adds a node after the stream's current dependencies.
     pub(crate) fn add_captured(&mut self, stream: Id<Stream>, content: Content) -> Result {
         let capture = self
@@ -131,7 +125,7 @@ impl State {
             (true, true) => Ok(capture.graph),
         };
         if outcome.is_err() {
-            self.lose_records(number);
+            self.contexts.lose_records(number);
         }
         if outcome.is_err() && !capture.is_into_existing_graph {
             self.graphs.remove_graph(capture.graph);

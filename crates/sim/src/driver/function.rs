@@ -53,7 +53,7 @@ impl State {
         raw: Pointer<CUfunc_st>,
         context: Id<Context>,
     ) -> Result<ResolvedKernel> {
-        self.resolve_kernel_on(raw, self.valid_context(context)?.device)
+        self.resolve_kernel_on(raw, self.contexts.valid_context(context)?.device())
     }
 
     fn resolve_kernel_on(&self, raw: Pointer<CUfunc_st>, device: usize) -> Result<ResolvedKernel> {
@@ -74,7 +74,7 @@ impl State {
         }
         let function = self.functions.get(Id::from(raw)).ok_or(invalid)?;
         let module = self.modules.get(function.module).ok_or(invalid)?;
-        let device = self.valid_context(module.context)?.device;
+        let device = self.contexts.valid_context(module.context)?.device();
         let of_library = module
             .library
             .and_then(|library| self.libraries.get(library));

@@ -23,7 +23,7 @@ use curium_sys::{CUgraph_st, CUgraphNode, CUgraphNode_st, CUresult};
 
 use crate::argument::{ConstPointer, Pointer, elements};
 use crate::driver::Driver;
-use crate::driver::state::Numbers;
+use crate::driver::context::Numbers;
 use crate::handle::{Id, Table};
 use crate::host_function::HostFunction;
 use crate::live::{LiveHandles, LiveObject};

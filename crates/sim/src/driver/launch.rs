@@ -156,7 +156,9 @@ impl Driver {
         self.output().flush();
         let mut state = self.lock();
         let stream = state.working_stream(stream)?;
-        let context = state.owning_context(state.stream_context(stream)?);
+        let context = state
+            .contexts
+            .owning_context(state.contexts.stream_context(stream)?);
         let launch = state.prepare(function, context, shape, arguments)?;
         if state.captures.is_capturing(stream) {
             return state.add_captured(
@@ -165,6 +167,7 @@ impl Driver {
             );
         }
         state
+            .contexts
             .valid_context_mut(context)?
             .limits_mut()
             .record_launch(launch.resolved.kernel()?.runtime);
@@ -190,7 +193,7 @@ impl Locked<'_> {
         shape.require_cluster(&resolved)?;
         driver.devices().check_shape(&resolved, &shape)?;
         let parameters = arguments.collect(resolved.kernel()?)?;
-        let device = self.valid_context(context)?.device;
+        let device = self.contexts.valid_context(context)?.device();
         Ok(Launch {
             resolved,
             shape,

@@ -23,7 +23,7 @@ impl Locked<'_> {
         id: Id<Library>,
         context: Id<Context>,
     ) -> Result<Id<Module>> {
-        let context = self.owning_context(context);
+        let context = self.contexts.owning_context(context);
         let library = self
             .libraries
             .get(id)
@@ -39,7 +39,7 @@ impl Locked<'_> {
         let code = Arc::clone(library.code()?);
         let owner = Owner {
             context,
-            device: self.valid_context(context)?.device,
+            device: self.contexts.valid_context(context)?.device(),
         };
         let module = self.instantiate(code, owner, Some(id))?;
         if let Some(library) = self.libraries.get_mut(id) {

@@ -34,9 +34,8 @@ impl Driver {
     pub(crate) fn stream_state(&self, stream: Pointer<CUstream_st>) -> Result<StreamState> {
         let mut state = self.lock();
         let id = state.stream(stream)?;
-        let number = state.streams.get(id).map(|stream| stream.number);
         Ok(StreamState {
-            number: number.ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?,
+            number: state.contexts.stream(id)?.number(),
             is_captured: state.captures.is_capturing(id),
         })
     }
@@ -44,7 +43,7 @@ impl Driver {
     /// Returns the device whose context is current.
     pub(crate) fn current_device(&self) -> Option<i32> {
         let current = self.current().ok()?;
-        i32::try_from(self.lock().context(current).ok()?.device).ok()
+        i32::try_from(self.lock().contexts.live_context(current).ok()?.device()).ok()
     }
 
     /// Enqueues an operation as if it were a kernel.

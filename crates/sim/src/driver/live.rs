@@ -1,6 +1,5 @@
 //! The list of live objects.
 
-use crate::context::Context;
 use crate::driver::Driver;
 use crate::driver::state::State;
 use crate::live::LiveObject;
@@ -18,17 +17,6 @@ impl Driver {
 
 impl State {
     fn live_objects(&self) -> Vec<LiveObject> {
-        let contexts = self
-            .contexts
-            .live_objects("context", Context::is_active, |_| 0);
-        let streams = self.streams.live_objects(
-            "stream",
-            |stream| stream.is_created,
-            |stream| stream.context.number(),
-        );
-        let events = self
-            .events
-            .live_objects("event", |_| true, |event| event.context.number());
         let listeners = self.listeners.live_objects("listener", |_| true, |_| 0);
         let modules = self.modules.live_objects(
             "module",
@@ -37,9 +25,8 @@ impl State {
         );
         let libraries = self.libraries.live_objects("library", |_| true, |_| 0);
         let links = self.links.live_objects("link", |_| true, |_| 0);
-        contexts
-            .chain(streams)
-            .chain(events)
+        self.contexts
+            .live_objects()
             .chain(listeners)
             .chain(modules)
             .chain(libraries)

@@ -80,7 +80,7 @@ impl State {
     pub(crate) fn module(&self, raw: Pointer<CUmod_st>) -> Result<Id<Module>> {
         let id = Id::from(raw);
         match self.modules.get(id) {
-            Some(module) => self.valid_context(module.context).map(|_| id),
+            Some(module) => self.contexts.valid_context(module.context).map(|_| id),
             None if self.modules.classify_stale(id) == StaleHandle::Lost => {
                 Err(CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED)
             }

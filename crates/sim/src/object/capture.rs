@@ -6,7 +6,6 @@
 
 pub(crate) mod conflict;
 pub(crate) mod dependencies;
-pub(crate) mod event;
 
 use std::collections::VecDeque;
 
@@ -40,6 +39,16 @@ pub(crate) struct Member {
     /// The dependencies of the next node.
     pub(crate) tips: Vec<Edge>,
     pub(crate) listed: Listed,
+}
+
+/// The last record of an event, if it was in a capture. Other streams of the capture can wait for
+/// it.
+#[derive(Clone)]
+pub(crate) struct Captured {
+    pub(crate) capture: u64,
+    pub(crate) tips: Vec<Edge>,
+    /// `true` if the capture ended without a graph, which invalidates the record.
+    pub(crate) is_lost: bool,
 }
 
 impl Capture {

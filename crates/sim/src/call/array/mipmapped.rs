@@ -87,7 +87,7 @@ impl Call<'_> {
         let mut state = self.lock();
         let id = Id::from(array);
         let context = state.textures.mipmapped_array(id)?.context;
-        let device = state.valid_context(context)?.device;
+        let device = state.contexts.valid_context(context)?.device();
         let levels = state.textures.remove_mipmapped_array(id);
         drop(state.wait_for_device(device)?);
         for level in levels {

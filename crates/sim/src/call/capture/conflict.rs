@@ -1,6 +1,6 @@
 //! Operations that captures forbid, and the captures that they invalidate.
 
-use curium_sys::CUstream_st;
+use curium_sys::{CUresult, CUstream_st};
 
 use crate::argument::Pointer;
 use crate::context::Context;
@@ -8,6 +8,7 @@ use crate::context::stream::Stream;
 use crate::driver::capture::conflict::UNSUPPORTED;
 use crate::driver::locked::Locked;
 use crate::handle::Id;
+use crate::object::event::Event;
 use crate::result::Result;
 
 impl Locked<'_> {
@@ -29,12 +30,8 @@ impl Locked<'_> {
     /// Checks that no stream of a context captures before all of its work is waited for; captures
     /// in the way are invalidated.
     pub(crate) fn check_uncaptured_context(&mut self, context: Id<Context>) -> Result {
-        let streams = self
-            .streams
-            .iter()
-            .filter(|(_, stream)| self.is_within(stream.context, context));
+        let streams = self.contexts.streams_within(context).into_iter();
         let streams: Vec<_> = streams
-            .map(|(id, _)| id)
             .filter(|id| self.captures.is_capturing(*id))
             .collect();
         self.captures.invalidate_captures(
@@ -45,5 +42,22 @@ impl Locked<'_> {
             },
             UNSUPPORTED,
         )
+    }
+
+    /// Checks that an event can be waited for or queried: its work was not captured, and no capture
+    /// forbids it.
+    pub(crate) fn check_not_captured(&mut self, event: Id<Event>) -> Result {
+        let captured = self.contexts.event(event).and_then(Event::captured);
+        if let Some((number, is_lost)) = captured.map(|record| (record.capture, record.is_lost)) {
+            if is_lost {
+                return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+            }
+            let code = CUresult::CUDA_ERROR_CAPTURED_EVENT;
+            return self
+                .captures
+                .invalidate_captures(|capture| capture.number == number, code)
+                .and(Err(code));
+        }
+        self.check_potentially_unsafe_call()
     }
 }

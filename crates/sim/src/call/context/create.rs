@@ -23,8 +23,8 @@ impl Call<'_> {
         let output = context.required()?;
         let flags = created_flags(checked_flags(flags)?);
         let mut state = self.lock();
-        state.check_device(device)?;
-        let id = state.new_context(device, flags, false);
+        state.contexts.check_device(device)?;
+        let id = state.contexts.create_context(device, flags);
         drop(state);
         self.thread().push(id);
         output.write(id.as_raw())
@@ -76,12 +76,13 @@ impl Call<'_> {
     /// Destroys a created context after its work.
     pub(crate) fn destroy_context(&self, id: Id<Context>) -> Result {
         let state = self.lock();
-        if state.valid_context(id)?.is_primary || state.valid_context(id)?.green.is_some() {
+        let context = state.contexts.valid_context(id)?;
+        if context.is_primary() || context.is_green() {
             return Err(CUresult::CUDA_ERROR_INVALID_CONTEXT);
         }
         let pending = state.schedule.unobserved(|target| target.context == id);
         let mut state = state.wait(&pending)?;
-        state.contexts.remove(id);
+        state.contexts.remove_context(id);
         state.end_objects(id);
         drop(state);
         if self.thread().top() == Some(id) {

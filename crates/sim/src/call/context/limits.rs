@@ -45,7 +45,10 @@ impl Call<'_> {
     pub(crate) fn cuCtxGetLimit(&self, value: Pointer<usize>, limit: CUlimit) -> Result {
         let (state, current) = self.enter_current()?;
         let output = value.required()?;
-        let limits = &state.valid_context(state.owning_context(current))?.limits;
+        let limits = state
+            .contexts
+            .valid_context(state.contexts.owning_context(current))?
+            .limits();
         output.write(match limit {
             CUlimit::CU_LIMIT_STACK_SIZE => limits.stack,
             CUlimit::CU_LIMIT_PRINTF_FIFO_SIZE => limits.printf_buffer,
@@ -69,8 +72,11 @@ impl Call<'_> {
             as usize;
         let memory = self.config().memory_budget as usize;
         let (mut state, current) = self.enter_current()?;
-        let owning_context = state.owning_context(current);
-        let limits = &mut state.valid_context_mut(owning_context)?.limits;
+        let owning_context = state.contexts.owning_context(current);
+        let limits = state
+            .contexts
+            .valid_context_mut(owning_context)?
+            .limits_mut();
         match limit {
             CUlimit::CU_LIMIT_STACK_SIZE => {
                 limits.stack = at_most(value, MAX_STACK)?.next_multiple_of(16);

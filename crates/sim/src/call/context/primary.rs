@@ -24,18 +24,19 @@ impl Call<'_> {
         let device = self.devices().device(device)?;
         let output = context.required()?;
         let mut state = self.lock();
-        state.check_device(device)?;
-        output.write(state.retain_primary(device).as_raw())
+        state.contexts.check_device(device)?;
+        output.write(state.contexts.retain_primary(device).as_raw())
     }
 
     pub(crate) fn cuDevicePrimaryCtxRelease_v2(&self, device: CUdevice) -> Result {
         let device = self.devices().device(device)?;
         let state = self.lock();
         let (_, retained) = state
-            .primary(device)
+            .contexts
+            .primary_context(device)
             .ok_or(CUresult::CUDA_ERROR_INVALID_CONTEXT)?;
         // Retentions by green contexts are separate.
-        if retained == state.green_contexts(device) {
+        if retained == state.contexts.green_contexts(device) {
             return Err(CUresult::CUDA_ERROR_NOT_PERMITTED);
         }
         state.release_primary(device)
@@ -44,7 +45,7 @@ impl Call<'_> {
     pub(crate) fn cuDevicePrimaryCtxReset_v2(&self, device: CUdevice) -> Result {
         let device = self.devices().device(device)?;
         let state = self.lock();
-        match state.primary(device) {
+        match state.contexts.primary_context(device) {
             Some((id, _)) => state.leave_primary(id, 0),
             None => Ok(()),
         }
@@ -60,8 +61,8 @@ impl Call<'_> {
         let active = active.required()?;
         let device = self.devices().device(device)?;
         let state = self.lock();
-        flags.write(state.devices[device].primary_flags)?;
-        active.write(i32::from(state.primary(device).is_some()))
+        flags.write(state.contexts.primary_flags(device))?;
+        active.write(i32::from(state.contexts.primary_context(device).is_some()))
     }
 
     pub(crate) fn cuDevicePrimaryCtxSetFlags_v2(&self, device: CUdevice, flags: u32) -> Result {
@@ -71,20 +72,14 @@ impl Call<'_> {
         if flags & MAP_HOST != 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        let mut state = self.lock();
-        state.devices[device].primary_flags = flags;
-        if let Some((id, _)) = state.primary(device)
-            && let Some(context) = state.contexts.get_mut(id)
-        {
-            context.flags = flags | MAP_HOST;
-        }
+        self.lock().contexts.set_primary_flags(device, flags);
         Ok(())
     }
 
     /// Succeeds for a context that is not active, unlike the second version.
     pub(crate) fn cuDevicePrimaryCtxRelease(&self, device: CUdevice) -> Result {
         let ordinal = self.devices().device(device)?;
-        if self.lock().primary(ordinal).is_none() {
+        if self.lock().contexts.primary_context(ordinal).is_none() {
             return Ok(());
         }
         self.cuDevicePrimaryCtxRelease_v2(device)
@@ -98,7 +93,7 @@ impl Call<'_> {
         let ordinal = self.devices().device(device)?;
         checked_flags(flags)?;
         // The second version changes the flags of an active context instead.
-        if self.lock().primary(ordinal).is_some() {
+        if self.lock().contexts.primary_context(ordinal).is_some() {
             return Err(CUresult::CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE);
         }
         self.cuDevicePrimaryCtxSetFlags_v2(device, flags)
@@ -111,10 +106,10 @@ impl Call<'_> {
     pub(crate) fn with_primary<T>(&self, device: CUdevice, call: impl FnOnce() -> T) -> Result<T> {
         let device = self.devices().device(device)?;
         let mut state = self.lock();
-        state.check_device(device)?;
-        let id = match state.primary(device) {
+        state.contexts.check_device(device)?;
+        let id = match state.contexts.primary_context(device) {
             Some((id, _)) => id,
-            None => state.retain_primary(device),
+            None => state.contexts.retain_primary(device),
         };
         drop(state);
         self.thread().push(id);
@@ -128,7 +123,8 @@ impl Locked<'_> {
     /// Ends one retention of the primary context.
     pub(crate) fn release_primary(self, device: usize) -> Result {
         let (id, retained) = self
-            .primary(device)
+            .contexts
+            .primary_context(device)
             .ok_or(CUresult::CUDA_ERROR_INVALID_CONTEXT)?;
         self.leave_primary(id, retained - 1)
     }
@@ -140,9 +136,7 @@ impl Locked<'_> {
             self = self.wait(&pending)?;
             self.end_objects(id);
         }
-        if let Some(context) = self.contexts.get_mut(id) {
-            context.retained = retained;
-        }
+        self.contexts.set_retained(id, retained);
         Ok(())
     }
 }

@@ -18,8 +18,9 @@ impl Call<'_> {
         let (state, current) = self.enter_current()?;
         config.write(
             state
-                .valid_context(state.owning_context(current))?
-                .cache_config,
+                .contexts
+                .valid_context(state.contexts.owning_context(current))?
+                .cache_config(),
         )
     }
 
@@ -28,8 +29,11 @@ impl Call<'_> {
         if config.0 > CUfunc_cache::CU_FUNC_CACHE_PREFER_EQUAL.0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        let owning_context = state.owning_context(current);
-        state.valid_context_mut(owning_context)?.cache_config = config;
+        let owning_context = state.contexts.owning_context(current);
+        state
+            .contexts
+            .valid_context_mut(owning_context)?
+            .set_cache_config(config);
         Ok(())
     }
 

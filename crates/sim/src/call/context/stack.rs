@@ -23,7 +23,7 @@ impl Call<'_> {
             return Ok(());
         }
         let id = Id::from(context);
-        self.lock().context(id)?;
+        self.lock().contexts.live_context(id)?;
         self.thread().pop();
         self.thread().push(id);
         Ok(())
@@ -31,7 +31,7 @@ impl Call<'_> {
 
     pub(crate) fn cuCtxPushCurrent_v2(&self, context: Pointer<CUctx_st>) -> Result {
         let id = Id::from(context.required()?);
-        self.lock().context(id)?;
+        self.lock().contexts.live_context(id)?;
         self.thread().push(id);
         Ok(())
     }

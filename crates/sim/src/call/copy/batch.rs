@@ -161,10 +161,11 @@ impl Call<'_> {
     fn check_reach(&self, stream: Pointer<CUstream_st>, addresses: &[CUdeviceptr]) -> Result {
         let mut state = self.lock();
         let stream = state.stream(stream)?;
-        let context = state.stream_context(stream)?;
-        let view = self
-            .memory()
-            .seen_by(state.context(context)?.device, state.peer_devices(context));
+        let context = state.contexts.stream_context(stream)?;
+        let view = self.memory().seen_by(
+            state.contexts.live_context(context)?.device(),
+            state.contexts.peer_devices(context),
+        );
         let mut on_device = addresses.iter().filter(|address| {
             !self
                 .operands()

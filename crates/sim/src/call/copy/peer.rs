@@ -58,7 +58,9 @@ impl Call<'_> {
         for context in [to, from] {
             // SAFETY: a context is a handle, which is only compared.
             let context = unsafe { Pointer::from_raw(context) };
-            state.valid_context(self.handle_or_current(context)?)?;
+            state
+                .contexts
+                .valid_context(self.handle_or_current(context)?)?;
         }
         Ok(())
     }

@@ -78,34 +78,35 @@ impl Call<'_> {
 
     pub(crate) fn cuCtxEnablePeerAccess(&self, peer: Pointer<CUctx_st>, flags: u32) -> Result {
         let (mut state, current) = self.enter_current()?;
-        let current = state.owning_context(current);
-        let peer = state.owning_context(named_context(peer)?);
+        let current = state.contexts.owning_context(current);
+        let peer = state.contexts.owning_context(named_context(peer)?);
         if flags != 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        if state.context(peer)?.device == state.context(current)?.device
+        if state.contexts.live_context(peer)?.device()
+            == state.contexts.live_context(current)?.device()
             || !self.config().has_peers()
         {
             return Err(CUresult::CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
         }
-        let peers = &mut state.valid_context_mut(current)?.peers;
-        if peers.contains(&peer) {
-            return Err(CUresult::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
+        if state.contexts.valid_context_mut(current)?.add_peer(peer) {
+            Ok(())
+        } else {
+            Err(CUresult::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED)
         }
-        peers.push(peer);
-        Ok(())
     }
 
     pub(crate) fn cuCtxDisablePeerAccess(&self, peer: Pointer<CUctx_st>) -> Result {
         let (mut state, current) = self.enter_current()?;
-        let current = state.owning_context(current);
-        let peer = state.owning_context(named_context(peer)?);
-        state.context(peer)?;
+        let current = state.contexts.owning_context(current);
+        let peer = state.contexts.owning_context(named_context(peer)?);
+        state.contexts.live_context(peer)?;
         state.check_potentially_unsafe_call()?;
-        let peers = &mut state.valid_context_mut(current)?.peers;
-        let index = peers.iter().position(|enabled| *enabled == peer);
-        peers.swap_remove(index.ok_or(CUresult::CUDA_ERROR_PEER_ACCESS_NOT_ENABLED)?);
-        Ok(())
+        if state.contexts.valid_context_mut(current)?.remove_peer(peer) {
+            Ok(())
+        } else {
+            Err(CUresult::CUDA_ERROR_PEER_ACCESS_NOT_ENABLED)
+        }
     }
 }
 

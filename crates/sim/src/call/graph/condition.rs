@@ -29,7 +29,7 @@ impl Call<'_> {
         }
         let context = named_context(context)?;
         let mut state = self.lock();
-        state.valid_context(context)?;
+        state.contexts.valid_context(context)?;
         let graph = state.graphs.graph(graph)?;
         let handle = state.next_number();
         let value = Value {

@@ -133,7 +133,8 @@ impl Locked<'_> {
                 let record = unsafe { union.eventRecord };
                 // SAFETY: the event of a description is a handle, as if it were an argument.
                 let event = unsafe { Pointer::from_raw(record.event) };
-                self.event(event.required()?)
+                self.contexts
+                    .valid_event(event.required()?)
                     .map(|(id, _)| Content::Record(id))
             }
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_WAIT_EVENT => {
@@ -141,7 +142,8 @@ impl Locked<'_> {
                 let wait = unsafe { union.eventWait };
                 // SAFETY: the event of a description is a handle, as if it were an argument.
                 let event = unsafe { Pointer::from_raw(wait.event) };
-                self.event(event.required()?)
+                self.contexts
+                    .valid_event(event.required()?)
                     .map(|(id, _)| Content::Wait(id))
             }
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL => {

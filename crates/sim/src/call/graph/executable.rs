@@ -155,7 +155,7 @@ impl Call<'_> {
         let id = state.graphs.executable(executable)?;
         self.handle_report(state.stale_node(id))?;
         let stream = state.uncaptured_stream(stream)?;
-        let target = state.valid_target(stream)?;
+        let target = state.contexts.valid_target(stream)?;
         let executable = state
             .graphs
             .get_executable(id)

@@ -49,7 +49,7 @@ impl Locked<'_> {
         // SAFETY: the context of a description is a handle, as if it were an argument.
         let context: Pointer<CUctx_st> = unsafe { Pointer::from_raw(params.ctx) };
         let context = Id::from(context.required()?);
-        self.valid_context(context)?;
+        self.contexts.valid_context(context)?;
         if params.flags != 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
@@ -77,7 +77,7 @@ macro_rules! kinds {
                     $($context: Pointer<CUctx_st>,)?
                 ) -> Result {
                     self.add(&Spot::new(node, graph, after, count), |state, _| {
-                        $(state.valid_context(self.context_or_current($context)?)?;)?
+                        $(state.contexts.valid_context(self.context_or_current($context)?)?;)?
                         $make(state, described)
                     })
                 }
@@ -87,7 +87,7 @@ macro_rules! kinds {
                     state.graphs.node(node)?;
                     // The description contains no context, so the current one is used.
                     $(let $context = self.current().or(Err(CUresult::CUDA_ERROR_INVALID_VALUE))?;
-                    state.valid_context($context)?;)?
+                    state.contexts.valid_context($context)?;)?
                     let content = $remake(&mut state, described)?;
                     state.graphs.change(self, node, content)
                 }
@@ -101,7 +101,7 @@ macro_rules! kinds {
                 ) -> Result {
                     let mut state = self.lock();
                     state.graphs.step(executable, node)?;
-                    $(state.valid_context(self.context_or_current($context)?)?;)?
+                    $(state.contexts.valid_context(self.context_or_current($context)?)?;)?
                     let content = $remake(&mut state, described)?;
                     state.graphs.update(self, executable, node, content)
                 }
@@ -186,13 +186,15 @@ fn batch_node_again(
 
 fn record_node(state: &mut Locked<'_>, event: Pointer<CUevent_st>) -> Result<Content> {
     state
-        .event(event.required()?)
+        .contexts
+        .valid_event(event.required()?)
         .map(|(id, _)| Content::Record(id))
 }
 
 fn wait_node(state: &mut Locked<'_>, event: Pointer<CUevent_st>) -> Result<Content> {
     state
-        .event(event.required()?)
+        .contexts
+        .valid_event(event.required()?)
         .map(|(id, _)| Content::Wait(id))
 }
 

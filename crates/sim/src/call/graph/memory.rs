@@ -136,7 +136,7 @@ impl Locked<'_> {
         let driver = self.driver();
         // As on hardware, no context needs to be current: the memory belongs to none.
         let context = driver.current().unwrap_or(Id::from_number(0));
-        let context = self.owning_context(context);
+        let context = self.contexts.owning_context(context);
         let mut params = *described;
         let properties = &params.poolProps;
         let location = driver

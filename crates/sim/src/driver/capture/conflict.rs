@@ -3,7 +3,7 @@
 use curium_sys::{CUresult, CUstream_st, Function};
 
 use crate::argument::Pointer;
-use crate::context::stream::{Class, Stream, this_thread};
+use crate::context::stream::{Stream, this_thread};
 use crate::driver::Driver;
 use crate::driver::capture::Captures;
 use crate::driver::copy::legacy;
@@ -169,14 +169,13 @@ impl Captures {
 impl State {
     /// Checks that a stream is not the legacy one of a context in which a blocking stream captures.
     pub(crate) fn check_no_implicit_wait(&mut self, stream: Id<Stream>, is_work: bool) -> Result {
-        if self.captures.is_empty() || !self.is_legacy(stream) {
+        if self.captures.is_empty() || !self.contexts.is_legacy(stream) {
             return Ok(());
         }
-        let context = self.streams.get(stream).map(|legacy| legacy.context);
+        let context = self.contexts.stream_context(stream)?;
         let waiting: Vec<Id<Stream>> = self
-            .streams
-            .iter()
-            .filter(|(_, other)| other.class == Class::Blocking && Some(other.context) == context)
+            .contexts
+            .blocking_streams(context)
             .map(|(id, _)| id)
             .collect();
         let lost: Vec<u64> = self

@@ -5,7 +5,7 @@ use curium_sys::CUresult;
 use crate::context::stream::Stream;
 use crate::driver::state::State;
 use crate::handle::Id;
-use crate::object::capture::event::Captured;
+use crate::object::capture::Captured;
 use crate::object::event::Event;
 use crate::result::Result;
 
@@ -25,30 +25,17 @@ impl State {
             tips,
             is_lost: false,
         };
-        if let Some(event) = self.events.get_mut(event) {
-            event.captured = Some(captured);
-        }
+        self.contexts.set_captured(event, captured);
         Ok(())
-    }
-
-    /// Invalidates the records of a capture that ended without a graph.
-    pub(crate) fn lose_records(&mut self, number: u64) {
-        let captured = self
-            .events
-            .iter_mut()
-            .filter_map(|(_, event)| event.captured.as_mut());
-        captured
-            .filter(|captured| captured.capture == number)
-            .for_each(|captured| captured.is_lost = true);
     }
 
     /// Makes a stream wait for an event if one of them is in a capture. Returns `true` in this
     /// case.
     pub(crate) fn wait_captured(&mut self, stream: Id<Stream>, event: Id<Event>) -> Result<bool> {
-        let Some(found) = self.events.get(event) else {
+        let Some(event) = self.contexts.event(event) else {
             return Ok(false);
         };
-        match (found.captured.clone(), found.ticket) {
+        match (event.captured().cloned(), event.ticket()) {
             (Some(captured), _) => self.join(stream, captured).map(|()| true),
             (None, None) => Ok(self.captures.is_capturing(stream)),
             (None, Some(_)) => {
@@ -91,7 +78,7 @@ impl State {
                 CUresult::CUDA_ERROR_STREAM_CAPTURE_MERGE,
             );
         }
-        if self.is_legacy(stream) {
+        if self.contexts.is_legacy(stream) {
             return self.captures.invalidate_captures(
                 |capture| capture.number == captured.capture,
                 CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,

@@ -5,27 +5,8 @@
 
 use curium_sys::{CUdevice, CUresult};
 
-use crate::context::Context;
 use crate::driver::device::Devices;
-use crate::driver::state::State;
-use crate::handle::Id;
 use crate::result::Result;
-
-impl State {
-    /// Returns the other devices whose memory a context can access.
-    pub(crate) fn peer_devices(&self, context: Id<Context>) -> Vec<usize> {
-        let peers = self
-            .contexts
-            .get(self.owning_context(context))
-            .map(|context| context.peers.as_slice())
-            .unwrap_or_default();
-        peers
-            .iter()
-            .filter_map(|peer| self.contexts.get(*peer))
-            .map(|peer| peer.device)
-            .collect()
-    }
-}
 
 impl Devices<'_> {
     /// Checks that both devices exist and differ.

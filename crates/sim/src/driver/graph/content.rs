@@ -141,7 +141,7 @@ impl Locked<'_> {
             Some(own_context) if context.is_null() => own_context,
             _ => driver.context_or_current(context)?,
         };
-        let context = self.owning_context(context);
+        let context = self.contexts.owning_context(context);
         let launch = self.prepare(function, context, shape, arguments)?;
         Content::kernel(function, launch, Attributes::default())
     }

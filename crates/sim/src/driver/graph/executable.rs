@@ -30,9 +30,7 @@ impl Locked<'_> {
     ) -> Option<Ticket> {
         let stamp = self.record_work(event)?;
         let ticket = self.schedule.submit(target, after, stamp);
-        if let Some(event) = self.events.get_mut(event) {
-            event.ticket = Some(ticket);
-        }
+        self.contexts.set_record(event, Some(ticket));
         Some(ticket)
     }
 }

@@ -11,6 +11,7 @@ use crate::driver::graph::Graphs;
 use crate::driver::locked::Locked;
 use crate::driver::schedule::Work;
 use crate::handle::Id;
+use crate::object::event::Event;
 use crate::object::graph::content::Content;
 use crate::object::graph::plan::{Plan, SharedConditions, Step};
 use crate::object::graph::{Graph, Node};
@@ -117,7 +118,7 @@ impl Step {
                     .collect();
             }
             Content::Wait(event) => {
-                let record = state.events.get(*event).and_then(|event| event.ticket);
+                let record = state.contexts.event(*event).and_then(Event::ticket);
                 return after.iter().copied().chain(record).collect();
             }
             Content::Record(event) => {

@@ -75,7 +75,7 @@ impl Step {
 
 impl State {
     fn has_event(&self, event: Id<Event>) -> bool {
-        self.events.contains(event)
+        self.contexts.event(event).is_some()
     }
 
     /// Returns `true` if the code of a launch is loaded: the handle is that of a function or of a

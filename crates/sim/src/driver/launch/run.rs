@@ -32,7 +32,7 @@ impl Launch {
     fn execute(&self, driver: &Driver, conditions: Option<&SharedConditions>) -> Result {
         let kernel = self.resolved.kernel()?;
         let host = Host::new(driver, self.context, kernel.runtime, conditions);
-        let peers = driver.lock().peer_devices(self.context);
+        let peers = driver.lock().contexts.peer_devices(self.context);
         let workspace = self
             .shape
             .is_cooperative

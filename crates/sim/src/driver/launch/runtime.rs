@@ -38,6 +38,7 @@ impl<'a> Host<'a> {
     ) -> Self {
         let max_printed = driver
             .lock()
+            .contexts
             .valid_context_mut(context)
             .map_or(0, |context| {
                 // In the launch of a graph, the kernel is known only here.
@@ -70,12 +71,12 @@ impl<'a> Host<'a> {
     /// Returns the heap of the context, created on first use.
     fn with_heap<T>(&self, use_heap: impl FnOnce(&mut KernelHeap) -> T) -> Option<T> {
         let mut state = self.driver.lock();
-        let context = state.valid_context_mut(self.context).ok()?;
-        if context.kernel_heap.is_none() {
+        let context = state.contexts.valid_context_mut(self.context).ok()?;
+        if context.kernel_heap().is_none() {
             let size = context.limits().malloc_heap() as u64;
             let owner = Owner {
                 context: self.context,
-                device: context.device,
+                device: context.device(),
             };
             let base = self
                 .driver
@@ -84,9 +85,9 @@ impl<'a> Host<'a> {
                 .ok()?;
             // Memory freed by one launch may be allocated by another, on any stream.
             self.driver.memory().unmark(base);
-            context.kernel_heap = Some(KernelHeap::new(base, size));
+            context.set_kernel_heap(KernelHeap::new(base, size));
         }
-        context.kernel_heap.as_mut().map(use_heap)
+        context.kernel_heap().map(use_heap)
     }
 }
 

@@ -89,9 +89,9 @@ impl Locked<'_> {
 
     /// Runs an operation, unless its device has failed, and completes it.
     fn run(mut self, ticket: Ticket, target: Target, work: DeviceWork) -> Self {
-        if self.sticky_error(target.device).is_none() {
+        if self.contexts.sticky_error(target.device).is_none() {
             let races = self.schedule.races().map(Arc::clone);
-            let location = self.activity_location(target);
+            let location = self.contexts.activity_location(target);
             let driver = self.unlock();
             if let Some(races) = &races {
                 races.enter(ticket);
@@ -110,7 +110,7 @@ impl Locked<'_> {
             };
             self = driver.lock();
             if let Err(code) = result {
-                self.record_sticky_error(target.device, code);
+                self.contexts.record_sticky_error(target.device, code);
             }
         }
         self.schedule.complete(ticket);
@@ -123,7 +123,7 @@ impl Locked<'_> {
     /// Polls the condition of waiting work. Completes the work if the condition holds, and
     /// otherwise puts it back and pauses.
     fn poll_condition(mut self, ticket: Ticket, target: Target, mut wait: Wait) -> Self {
-        if self.sticky_error(target.device).is_none() {
+        if self.contexts.sticky_error(target.device).is_none() {
             let driver = self.unlock();
             let since = *wait.since.get_or_insert_with(Instant::now);
             let limit = driver.config().time_limit;
@@ -144,7 +144,7 @@ impl Locked<'_> {
                     self.wait_for_change_or(PAUSE);
                     return self;
                 }
-                Err(code) => self.record_sticky_error(target.device, code),
+                Err(code) => self.contexts.record_sticky_error(target.device, code),
             }
         }
         self.schedule.complete(ticket);
@@ -196,7 +196,7 @@ fn call_host_function<'a>(
     target: Target,
     function: &HostFunction,
 ) -> Locked<'a> {
-    if state.sticky_error(target.device).is_none() {
+    if state.contexts.sticky_error(target.device).is_none() {
         state.schedule.merge_clocks(ticket);
         let driver = state.unlock();
         function.call();
