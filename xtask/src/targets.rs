@@ -71,11 +71,11 @@ const PACKAGES: &[&str] = &[
     "curium",
     "curium-cli",
     "curium-tests",
+    "curium-test-units",
 ];
 
-/// The libraries whose unit tests belong to the simulator, and its other tests.
-const SIMULATOR_LIBRARIES: [&str; 2] = ["curium_ptx", "curium_sim"];
-const SIMULATOR: &[&str] = &["driver", "grammar", "instructions"];
+/// The tests of the simulator; `ptx` and `sim` are its unit tests.
+const SIMULATOR: &[&str] = &["ptx", "sim", "driver", "grammar", "instructions"];
 
 /// Tests each target with all kinds of tests, and fails if one of them failed.
 pub(crate) fn run(options: &Options) -> Result<()> {
@@ -133,21 +133,10 @@ impl Kind {
             |names: &[&'static str]| names.iter().flat_map(|name| ["--test", *name]).collect();
         match self {
             Self::Unit => vec!["--lib"],
-            Self::Simulator => [vec!["--lib"], tests(SIMULATOR)].concat(),
+            Self::Simulator => tests(SIMULATOR),
             Self::Contract => tests(&["contract"]),
             Self::Doc => vec!["--doc"],
             Self::Program => vec!["--bin", "curium", "--test", "commands"],
-        }
-    }
-
-    /// Returns `true` if a selected program of tests belongs to this kind.
-    fn contains(self, program: &str) -> bool {
-        match self {
-            Self::Unit => !SIMULATOR_LIBRARIES.contains(&program),
-            Self::Simulator => {
-                SIMULATOR_LIBRARIES.contains(&program) || SIMULATOR.contains(&program)
-            }
-            Self::Contract | Self::Doc | Self::Program => true,
         }
     }
 
@@ -179,16 +168,12 @@ fn run_tests(emulator: &Emulator, options: &Options, kind: Kind) -> Vec<Row> {
         Err(error) => return vec![Row::failed(emulator.target, &kind.name(), error)],
     };
     // Tests are built in the folder `deps`. Programs and shared libraries are beside it.
-    let named = built
-        .iter()
-        .filter(|artifact| {
-            let folder = artifact.file.parent();
-            folder.is_some_and(|folder| folder.ends_with("deps"))
-        })
-        .map(|artifact| (artifact, name(artifact)));
-    let chosen = named.filter(|(_, name)| kind.contains(name));
-    chosen
-        .map(|(artifact, name)| run_program(emulator, options, artifact, &name, kind))
+    let programs = built.iter().filter(|artifact| {
+        let folder = artifact.file.parent();
+        folder.is_some_and(|folder| folder.ends_with("deps"))
+    });
+    programs
+        .map(|program| run_program(emulator, options, program, &name(program), kind))
         .collect()
 }
 
@@ -327,20 +312,4 @@ fn expect_success(command: &mut Command) -> Result<()> {
         .with_context(|| format!("{command:?} cannot be run"))?;
     ensure!(status.success(), "{command:?} ended with {status}");
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn simulator_unit_tests_are_a_kind() {
-        for library in SIMULATOR_LIBRARIES {
-            assert!(
-                Kind::Simulator.contains(library) && !Kind::Unit.contains(library),
-                "{library}"
-            );
-        }
-        assert!(Kind::Unit.contains("curium_memory") && !Kind::Simulator.contains("curium_memory"));
-    }
 }

@@ -118,7 +118,8 @@ fn with_oldest(version: &str, is_thorough: bool) -> Result<Outcome> {
         .args(["run", version, "cargo"])
         .args(command)
         .arg("--all-features")
-        .args(packages());
+        .args(packages())
+        .args(["-p", "curium-test-units"]);
     run_all(
         cargo
             .current_dir(crate::root())

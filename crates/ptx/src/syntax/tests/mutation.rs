@@ -127,7 +127,7 @@ fn ten_thousand_lines() -> TestResult {
         })
         .min()
         .ok_or("no measurement")?;
-    // The goal is 50 ms in release builds; a busy machine needs more.
-    assert!(!is_too_long(best, Duration::from_millis(250)), "{best:?}");
+    // The goal is 50 ms in release builds; other builds and a busy machine need more.
+    assert!(!is_too_long(best, Duration::from_secs(1)), "{best:?}");
     Ok(())
 }
