@@ -13,6 +13,5 @@ pub(crate) mod library;
 pub(crate) mod library_operation;
 pub(crate) mod module;
 pub(crate) mod notification;
-pub(crate) mod occupancy;
 pub(crate) mod stream_memory_operation;
 pub(crate) mod texture;

@@ -1,7 +1,5 @@
 //! Devices.
 
-pub(crate) mod link;
-
 use curium_sys::{CUdevice, CUdevice_attribute, CUresult};
 
 use crate::config::{Config, SHARES_MEMORY};
@@ -22,6 +20,17 @@ impl Devices<'_> {
         index
             .map(|index| index as usize)
             .ok_or(CUresult::CUDA_ERROR_INVALID_DEVICE)
+    }
+
+    /// Checks that both devices exist and differ: every two devices have a link that supports
+    /// accesses and all atomic operations, as between GPUs on one board, except integrated devices
+    /// and those on Windows.
+    pub(crate) fn link(&self, source: CUdevice, target: CUdevice) -> Result {
+        if self.device(source)? == self.device(target)? {
+            Err(CUresult::CUDA_ERROR_INVALID_DEVICE)
+        } else {
+            Ok(())
+        }
     }
 
     /// Returns an attribute of a device: that of its model, unless the settings or the system

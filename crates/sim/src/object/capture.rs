@@ -4,16 +4,13 @@
 //! were recorded in it. For each of its streams it records the dependencies of the next node. A
 //! call that breaks the rules invalidates the captures that it touches: they end without a graph.
 
-pub(crate) mod conflict;
-pub(crate) mod dependencies;
-
 use std::collections::VecDeque;
 
-use curium_sys::{CUstreamCaptureMode, CUstreamCaptureStatus};
+use curium_sys::{CUgraphEdgeData, CUstreamCaptureMode, CUstreamCaptureStatus};
 
 use crate::context::stream::{Stream, this_thread};
 use crate::handle::Id;
-use crate::object::capture::dependencies::Listed;
+use crate::host_pointer::HostPtr;
 use crate::object::graph::edge::Edge;
 use crate::object::graph::{Graph, Node};
 
@@ -39,6 +36,13 @@ pub(crate) struct Member {
     /// The dependencies of the next node.
     pub(crate) tips: Vec<Edge>,
     pub(crate) listed: Listed,
+}
+
+/// The list of nodes that was returned to the caller: it remains valid until the next query.
+#[derive(Default)]
+pub(crate) struct Listed {
+    pub(crate) nodes: Vec<HostPtr>,
+    pub(crate) data: Vec<CUgraphEdgeData>,
 }
 
 /// The last record of an event, if it was in a capture. Other streams of the capture can wait for
@@ -71,6 +75,16 @@ impl Capture {
 
     pub(crate) fn is_relaxed(&self) -> bool {
         self.mode == CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED
+    }
+
+    /// Returns `true` if this mode forbids potentially unsafe calls of a thread.
+    pub(crate) fn forbids_unsafe(&self, mode: CUstreamCaptureMode, thread: u64) -> bool {
+        let is_own = self.thread == thread && !self.is_relaxed();
+        match mode {
+            CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED => false,
+            CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL => is_own,
+            _ => is_own || self.mode == CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL,
+        }
     }
 
     pub(crate) fn status(&self) -> CUstreamCaptureStatus {
@@ -113,6 +127,16 @@ impl Capture {
 }
 
 impl Member {
+    /// Writes the nodes to a list for a caller.
+    pub(crate) fn list(&mut self) {
+        self.listed.nodes = self
+            .tips
+            .iter()
+            .map(|tip| HostPtr(tip.from.as_raw().cast()))
+            .collect();
+        self.listed.data = self.tips.iter().map(|tip| tip.data).collect();
+    }
+
     pub(crate) fn add(&mut self, tips: Vec<Edge>) {
         for tip in tips {
             if self.tips.iter().all(|other| other.from != tip.from) {
