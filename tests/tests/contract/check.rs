@@ -18,20 +18,20 @@ pub(crate) const EXCHANGE: &str = ".version 8.0
 .address_size 64
 .visible .entry exchange(.param .u64 out)
 {
-    .reg .b32 %thread, %place, %other, %value;
+    .reg .b32 %thread, %address, %other, %value;
     .reg .b64 %out, %own;
     .shared .align 4 .b8 words[256];
     mov.u32 %thread, %tid.x;
-    mov.u32 %place, words;
-    mad.lo.u32 %place, %thread, 4, %place;
-    st.shared.u32 [%place], 0;
+    mov.u32 %address, words;
+    mad.lo.u32 %address, %thread, 4, %address;
+    st.shared.u32 [%address], 0;
     bar.sync 0;
-    st.shared.u32 [%place], %thread;
+    st.shared.u32 [%address], %thread;
     BARRIER
     xor.b32 %other, %thread, 32;
-    mov.u32 %place, words;
-    mad.lo.u32 %place, %other, 4, %place;
-    ld.shared.u32 %value, [%place];
+    mov.u32 %address, words;
+    mad.lo.u32 %address, %other, 4, %address;
+    ld.shared.u32 %value, [%address];
     ld.param.u64 %out, [out];
     mad.wide.u32 %out, %thread, 4, %out;
     st.global.u32 [%out], %value;

@@ -174,8 +174,8 @@ fn line(stream: &Stream, name: &str, result: Format, sources: &[Format]) -> Test
     };
     let threads = tuples.len().next_multiple_of(32);
     let mut words = vec![0_u64; threads * SOURCES];
-    for (place, tuple) in words.chunks_mut(SOURCES).zip(&tuples) {
-        place[..tuple.len()].copy_from_slice(tuple);
+    for (slot, tuple) in words.chunks_mut(SOURCES).zip(&tuples) {
+        slot[..tuple.len()].copy_from_slice(tuple);
     }
     let words = DeviceBuffer::from_slice(stream, &words)?;
     let mut results = DeviceBuffer::<u64>::zeroed(stream, threads)?;

@@ -40,12 +40,12 @@ fn register(operand: Operand, letter: char) -> String {
 fn kernel(index: usize, form: &Form) -> String {
     let mut loads = String::new();
     let mut code = form.code.replace("$d", &register(form.result, 'd'));
-    for (place, (source, letter)) in form.sources.iter().zip(['a', 'b', 'c', 'e']).enumerate() {
+    for (position, (source, letter)) in form.sources.iter().zip(['a', 'b', 'c', 'e']).enumerate() {
         let target = register(*source, letter);
         loads += &format!(
             "    ld.global.b{} {target}, [%in+{}];\n",
             source.bits(),
-            8 * place
+            8 * position
         );
         code = code.replace(&format!("${letter}"), &target);
     }

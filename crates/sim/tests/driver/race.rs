@@ -31,67 +31,67 @@ const KERNELS: &str = ".version 8.0
 .visible .entry put(.param .u64 memory, .param .u64 unused)
 {
     .reg .b32 %thread;
-    .reg .b64 %place;
+    .reg .b64 %address;
     mov.u32 %thread, %tid.x;
-    ld.param.u64 %place, [memory];
-    mad.wide.u32 %place, %thread, 4, %place;
-    st.global.u32 [%place], %thread;
+    ld.param.u64 %address, [memory];
+    mad.wide.u32 %address, %thread, 4, %address;
+    st.global.u32 [%address], %thread;
     ret;
 }
 .visible .entry put_bytes(.param .u64 memory, .param .u64 unused)
 {
     .reg .b32 %thread;
-    .reg .b64 %wide, %place;
+    .reg .b64 %wide, %address;
     mov.u32 %thread, %tid.x;
     cvt.u64.u32 %wide, %thread;
-    ld.param.u64 %place, [memory];
-    add.u64 %place, %place, %wide;
-    st.global.u8 [%place], %thread;
+    ld.param.u64 %address, [memory];
+    add.u64 %address, %address, %wide;
+    st.global.u8 [%address], %thread;
     ret;
 }
 .visible .entry take(.param .u64 memory, .param .u64 result)
 {
     .reg .b32 %thread, %value;
-    .reg .b64 %place, %to;
+    .reg .b64 %address, %to;
     mov.u32 %thread, %tid.x;
-    ld.param.u64 %place, [memory];
+    ld.param.u64 %address, [memory];
     ld.param.u64 %to, [result];
-    mad.wide.u32 %place, %thread, 4, %place;
+    mad.wide.u32 %address, %thread, 4, %address;
     mad.wide.u32 %to, %thread, 4, %to;
-    ld.global.u32 %value, [%place];
+    ld.global.u32 %value, [%address];
     st.global.u32 [%to], %value;
     ret;
 }
 .visible .entry add(.param .u64 memory, .param .u64 unused)
 {
-    .reg .b64 %place;
-    ld.param.u64 %place, [memory];
-    red.global.add.u32 [%place], 1;
+    .reg .b64 %address;
+    ld.param.u64 %address, [memory];
+    red.global.add.u32 [%address], 1;
     ret;
 }
 .visible .entry tell(.param .u64 memory, .param .u64 flag)
 {
-    .reg .b64 %place;
-    ld.param.u64 %place, [memory];
-    st.global.u32 [%place], 5;
+    .reg .b64 %address;
+    ld.param.u64 %address, [memory];
+    st.global.u32 [%address], 5;
     membar.sys;
-    ld.param.u64 %place, [flag];
-    st.volatile.global.u32 [%place], 1;
+    ld.param.u64 %address, [flag];
+    st.volatile.global.u32 [%address], 1;
     ret;
 }
 .visible .entry listen(.param .u64 memory, .param .u64 flag)
 {
     .reg .pred %waits;
     .reg .b32 %value;
-    .reg .b64 %place, %flag;
-    ld.param.u64 %place, [memory];
+    .reg .b64 %address, %flag;
+    ld.param.u64 %address, [memory];
     ld.param.u64 %flag, [flag];
 AGAIN:
     ld.volatile.global.u32 %value, [%flag];
     setp.ne.u32 %waits, %value, 1;
     @%waits bra AGAIN;
     membar.sys;
-    st.global.u32 [%place], 6;
+    st.global.u32 [%address], 6;
     ret;
 }
 ";

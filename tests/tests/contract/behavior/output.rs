@@ -24,10 +24,10 @@ const SPEAKERS: &str = "
 {
     .reg .b32 %r<3>;
     .reg .b64 %d<4>;
-    .local .align 8 .b8 place[8];
+    .local .align 8 .b8 text[8];
     mov.u64 %d0, line;
     cvta.global.u64 %d1, %d0;
-    mov.u64 %d2, place;
+    mov.u64 %d2, text;
     cvta.local.u64 %d3, %d2;
     ld.param.u32 %r0, [number];
     st.u32 [%d3], %r0;

@@ -409,11 +409,11 @@ impl<T: Number> RandomPacked<T> {
         let mut elements = elements.into_iter().map(Number::wide);
         let mut stored = Host::from_fn(self.size, self.size, |_, _| Complex64::new(0.0, 0.0));
         for line in 0..self.size {
-            for place in 0..self.size {
+            for index in 0..self.size {
                 let (row, column) = if self.is_by_rows {
-                    (line, place)
+                    (line, index)
                 } else {
-                    (place, line)
+                    (index, line)
                 };
                 if (self.stored == Triangle::Upper && row <= column)
                     || (self.stored == Triangle::Lower && row >= column)

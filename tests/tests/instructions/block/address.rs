@@ -40,12 +40,12 @@ fn word(all: &[Sources], thread: usize, own: bool) -> u64 {
 /// equals the original.
 fn conversions() -> Vec<BlockForm> {
     let mut forms = Vec::new();
-    for (space, place, own) in PLACES {
+    for (space, address, own) in PLACES {
         let code = format!(
-            "{PLACED}cvta.{space}.u64 %l13, {place};
+            "{PLACED}cvta.{space}.u64 %l13, {address};
     ld.b64 %l14, [%l13];
     cvta.to.{space}.u64 %l15, %l13;
-    sub.u64 %l15, %l15, {place};
+    sub.u64 %l15, %l15, {address};
     st.global.v2.b64 [%out], {{%l14, %l15}};"
         );
         let both = [format!("cvta.{space}.u64"), format!("cvta.to.{space}.u64")];
@@ -60,13 +60,13 @@ fn conversions() -> Vec<BlockForm> {
         ("shared::cluster", "%l10", 90),
         ("param::entry", "%l12", 75),
     ];
-    for (space, place, architecture) in names {
-        let is_own_shared = place == "%l10";
+    for (space, address, architecture) in names {
+        let is_own_shared = address == "%l10";
         let code = format!(
-            "{PLACED}cvta.{space}.u64 %l13, {place};
+            "{PLACED}cvta.{space}.u64 %l13, {address};
     ld.b64 %l14, [%l13];
     cvta.to.{space}.u64 %l15, %l13;
-    sub.u64 %l15, %l15, {place};
+    sub.u64 %l15, %l15, {address};
     st.global.v2.b64 [%out], {{%l14, %l15}};"
         );
         forms.push(
@@ -102,9 +102,9 @@ fn spaces() -> Vec<BlockForm> {
                 .filter(|(name, _, is_everywhere)| *is_everywhere || space.starts_with(name))
                 .collect();
             let mut code = PLACED.to_owned();
-            for (index, (own, place, _)) in locations.iter().enumerate() {
+            for (index, (own, address, _)) in locations.iter().enumerate() {
                 code += &format!(
-                    "cvta.{own}.u64 %l13, {place};
+                    "cvta.{own}.u64 %l13, {address};
     isspacep.{space} %p1, %l13;
     selp.b64 %l14, 1, 0, %p1;
     shl.b64 %l14, %l14, {index};

@@ -249,7 +249,7 @@ fn form(spelling: &str, generic_shared: bool) -> BlockForm {
     let returns = spelling.starts_with("atom");
     let class = target.class();
     let size = target.bits as usize / 8;
-    let (place, space) = match (target.is_shared, generic_shared) {
+    let (address, space) = match (target.is_shared, generic_shared) {
         (true, true) => ("%generic", ""),
         (true, false) => ("%shared", ".shared"),
         _ => ("%work", ".global"),
@@ -262,7 +262,7 @@ fn form(spelling: &str, generic_shared: bool) -> BlockForm {
     );
     let mut operands = [const { Vec::new() }; 4];
     for index in 0..target.count {
-        code += &put(&target, index, place, space, &mut operands);
+        code += &put(&target, index, address, space, &mut operands);
     }
     let list = |registers: &[String]| {
         let all = registers.join(", ");
@@ -290,7 +290,7 @@ fn form(spelling: &str, generic_shared: bool) -> BlockForm {
         String::new()
     };
     code += &format!(
-        "{spelling} {result}[{place}], {}{third}{hint};\n    ",
+        "{spelling} {result}[{address}], {}{third}{hint};\n    ",
         list(sources)
     );
     let bytes = target.count * size;
@@ -312,7 +312,7 @@ fn form(spelling: &str, generic_shared: bool) -> BlockForm {
         let register = ["%h30", "%r30", "%l30"][width.trailing_zeros() as usize - 1];
         let bits = 8 * width;
         code += &format!(
-            "ld{space}.b{bits} {register}, [{place}+{at}]; st.global.b{bits} [%out+{}], {register};\n    ",
+            "ld{space}.b{bits} {register}, [{address}+{at}]; st.global.b{bits} [%out+{}], {register};\n    ",
             16 + at
         );
     }
@@ -340,7 +340,7 @@ fn form(spelling: &str, generic_shared: bool) -> BlockForm {
 fn put(
     target: &Target,
     index: usize,
-    place: &str,
+    address: &str,
     space: &str,
     operands: &mut [Vec<String>; 4],
 ) -> String {
@@ -351,7 +351,7 @@ fn put(
             list.push(name.to_owned());
         }
         return format!(
-            "st{space}.v2.b64 [{place}], {{%l0, %l1}};
+            "st{space}.v2.b64 [{address}], {{%l0, %l1}};
     mov.b64 %l8, %l2; mov.b64 %l9, %l3;
     @%p1 mov.b64 %l8, %l0;
     @%p1 mov.b64 %l9, %l1;
@@ -388,7 +388,7 @@ fn put(
     let [first, second, third, _] = &registers;
     let offset = index * bits as usize / 8;
     turn("%l0", first)
-        + &format!("st{space}.b{bits} [{place}+{offset}], {first};\n    ")
+        + &format!("st{space}.b{bits} [{address}+{offset}], {first};\n    ")
         + &turn(compared, second)
         + &turn("%l2", third)
 }

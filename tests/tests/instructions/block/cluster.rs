@@ -55,8 +55,8 @@ fn places() -> Vec<BlockForm> {
                     code,
                     grid,
                     cluster,
-                    move |_: &[Sources], place: usize| -> Output {
-                        let block = unfold((place / THREADS) as u32, grid);
+                    move |_: &[Sources], position: usize| -> Output {
+                        let block = unfold((position / THREADS) as u32, grid);
                         [
                             value([block[axis], grid[axis], cluster[axis]]).into(),
                             0,
@@ -67,8 +67,8 @@ fn places() -> Vec<BlockForm> {
                 ));
             }
         }
-        let rank = move |place: usize| {
-            let block = unfold((place / THREADS) as u32, grid);
+        let rank = move |position: usize| {
+            let block = unfold((position / THREADS) as u32, grid);
             let within: [u32; 3] = std::array::from_fn(|axis| block[axis] % cluster[axis]);
             u64::from((within[2] * cluster[1] + within[1]) * cluster[0] + within[0])
         };
@@ -79,7 +79,7 @@ fn places() -> Vec<BlockForm> {
             ranks.into(),
             grid,
             cluster,
-            move |_, place| [rank(place), blocks, 0, 0],
+            move |_, position| [rank(position), blocks, 0, 0],
         ));
         let explicit = "mov.pred %p1, %is_explicit_cluster; selp.b64 %l8, 1, 0, %p1; st.global.b64 [%out], %l8;";
         forms.push(in_clusters(
@@ -123,17 +123,17 @@ const NEXT: &str = "st.shared.v2.b64 [%shared], {%l0, %l1};
 const MEET: &str = "barrier.cluster.arrive.aligned;\n    barrier.cluster.wait.aligned;\n    ";
 
 /// Returns the thread with the same number in the next and in the previous block of the cluster.
-fn next(place: usize, size: u32) -> usize {
-    around(place, size, 1)
+fn next(position: usize, size: u32) -> usize {
+    around(position, size, 1)
 }
 
-fn before(place: usize, size: u32) -> usize {
-    around(place, size, size as usize - 1)
+fn before(position: usize, size: u32) -> usize {
+    around(position, size, size as usize - 1)
 }
 
-fn around(place: usize, size: u32, steps: usize) -> usize {
-    let block = place / THREADS;
-    let thread = place % THREADS;
+fn around(position: usize, size: u32, steps: usize) -> usize {
+    let block = position / THREADS;
+    let thread = position % THREADS;
     let size = size as usize;
     (block / size * size + (block % size + steps) % size) * THREADS + thread
 }
@@ -178,10 +178,10 @@ fn barriers() -> Vec<BlockForm> {
                 &format!("{arrive} {wait}"),
                 code,
                 size,
-                move |all, place| {
+                move |all, position| {
                     [
-                        all[next(place, size)][0],
-                        all[place][0].wrapping_add(1),
+                        all[next(position, size)][0],
+                        all[position][0].wrapping_add(1),
                         0,
                         0,
                     ]
@@ -204,10 +204,10 @@ fn barriers() -> Vec<BlockForm> {
         "barrier.cluster without threads that ended",
         code,
         2,
-        |all, place| {
+        |all, position| {
             [
-                if place % THREADS < 40 {
-                    all[next(place, 2)][0]
+                if position % THREADS < 40 {
+                    all[next(position, 2)][0]
                 } else {
                     0
                 },
@@ -234,7 +234,7 @@ TURN:
         "barrier.cluster five times",
         turns,
         8,
-        |all, place| [all[around(place, 8, 5)][0], 0, 0, 0],
+        |all, position| [all[around(position, 8, 5)][0], 0, 0, 0],
     ));
     forms
 }
@@ -285,11 +285,16 @@ fn addresses() -> Vec<BlockForm> {
                 &format!("{map} {rank} to {block}"),
                 code,
                 size,
-                move |all, place| {
-                    let own_rank = (place / THREADS) as u32 % size;
+                move |all, position| {
+                    let own_rank = (position / THREADS) as u32 % size;
                     let rank = block.parse().unwrap_or((own_rank + 1) % size);
-                    let source = around(place, size, (rank + size - own_rank) as usize);
-                    [all[source][0], rank.into(), all[place][0], own_rank.into()]
+                    let source = around(position, size, (rank + size - own_rank) as usize);
+                    [
+                        all[source][0],
+                        rank.into(),
+                        all[position][0],
+                        own_rank.into(),
+                    ]
                 },
             ));
         }
@@ -317,8 +322,8 @@ fn accesses() -> Vec<BlockForm> {
             let code = format!(
                 "{NEXT}{MEET}{spelling} {register}, [{address}];\n    st.global.b{stored_bits} [%out], {register};\n    {MEET}"
             );
-            forms.push(exchange(&spelling, code, 4, move |all, place| {
-                [all[next(place, 4)][0] & u64::MAX >> (64 - bits), 0, 0, 0]
+            forms.push(exchange(&spelling, code, 4, move |all, position| {
+                [all[next(position, 4)][0] & u64::MAX >> (64 - bits), 0, 0, 0]
             }));
             let order = if order.contains("acquire") {
                 ".release.cluster"
@@ -332,10 +337,10 @@ fn accesses() -> Vec<BlockForm> {
             let code = format!(
                 "{NEXT}{MEET}{spelling} [{address}], {register};\n    {MEET}ld.shared.b64 %l9, [%shared];\n    st.global.b64 [%out], %l9;"
             );
-            forms.push(exchange(&spelling, code, 4, move |all, place| {
+            forms.push(exchange(&spelling, code, 4, move |all, position| {
                 let mask = u64::MAX >> (64 - bits);
                 [
-                    all[before(place, 4)][1] & mask | all[place][0] & !mask,
+                    all[before(position, 4)][1] & mask | all[position][0] & !mask,
                     0,
                     0,
                     0,
@@ -356,7 +361,7 @@ fn accesses() -> Vec<BlockForm> {
             &format!("ld{space}.v2.b64 and .v4.b32"),
             code,
             4,
-            |all, place| all[next(place, 4)],
+            |all, position| all[next(position, 4)],
         ));
         let code = format!(
             "{NEXT}{MEET}st{space}.v2.b64 [{address}+16], {{%l0, %l1}};
@@ -370,13 +375,13 @@ fn accesses() -> Vec<BlockForm> {
             &format!("st{space}.v2.b64 and .v4.b32"),
             code,
             4,
-            |all, place| {
-                let low = all[before(place, 4)].map(|word| word & 0xffff_ffff);
+            |all, position| {
+                let low = all[before(position, 4)].map(|word| word & 0xffff_ffff);
                 [
                     low[0] | low[1] << 32,
                     low[2] | low[3] << 32,
-                    all[before(place, 4)][0],
-                    all[before(place, 4)][1],
+                    all[before(position, 4)][0],
+                    all[before(position, 4)][1],
                 ]
             },
         ));
@@ -416,8 +421,8 @@ fn atomics() -> Vec<BlockForm> {
         "atom.shared::cluster.add.u64 by all",
         code,
         8,
-        |all, place| {
-            let cluster = place / (8 * THREADS);
+        |all, position| {
+            let cluster = position / (8 * THREADS);
             let cluster_sources = all[cluster * 8 * THREADS..][..8 * THREADS].iter();
             [
                 cluster_sources.fold(0, |sum: u64, words| sum.wrapping_add(words[0])),
@@ -468,7 +473,7 @@ fn atomic(spelling: &str) -> BlockForm {
     st.global.b{bits} [%out+8], %{class}9;"
     );
     let of_halves = spelling.ends_with("x2");
-    let form = exchange(spelling, code, 4, move |all, place| {
+    let form = exchange(spelling, code, 4, move |all, position| {
         let mask = u64::MAX >> (64 - bits);
         let compares = target.operation == "cas";
         // The effect of a thread on the words of the next block.
@@ -485,11 +490,11 @@ fn atomic(spelling: &str) -> BlockForm {
             ) as u64
         };
         let old = if returns {
-            all[next(place, 4)][0] & mask
+            all[next(position, 4)][0] & mask
         } else {
             0
         };
-        [old, change(&all[before(place, 4)], &all[place]), 0, 0]
+        [old, change(&all[before(position, 4)], &all[position]), 0, 0]
     });
     if of_halves {
         form.left_out(ADDS_INTEGERS)

@@ -119,15 +119,19 @@ impl Problem {
                 // Eight rows have the other half of the edge values in another variant.
                 let first = if rows == 8 { 8 * (variant % 2) } else { 0 };
                 [
-                    fill(rows, inner, |row: usize, place| {
-                        if place == only {
+                    fill(rows, inner, |row: usize, position| {
+                        if position == only {
                             left[(first + row) % 16]
                         } else {
                             0
                         }
                     }),
-                    fill(inner, columns, |place, column: usize| {
-                        if place == only { right[column % 8] } else { 0 }
+                    fill(inner, columns, |position, column: usize| {
+                        if position == only {
+                            right[column % 8]
+                        } else {
+                            0
+                        }
                     }),
                 ]
             }
@@ -246,21 +250,21 @@ fn integers(
     let right = all(elements[1]);
     let mixed = if variant == 2 { 1 } else { 0 };
     [
-        fill(rows, inner, |row, place| {
-            left[(row + mixed * place) % left.len()]
+        fill(rows, inner, |row, position| {
+            left[(row + mixed * position) % left.len()]
         }),
-        fill(inner, columns, |place, column| {
-            right[(column + variant + mixed * 3 * place) % right.len()]
+        fill(inner, columns, |position, column| {
+            right[(column + variant + mixed * 3 * position) % right.len()]
         }),
     ]
 }
 
 /// Returns the addend at an index.
-fn addend(element: Element, place: usize, variant: usize) -> u64 {
+fn addend(element: Element, position: usize, variant: usize) -> u64 {
     match element {
         Element::Integer { .. } => {
             let most = u64::from(i32::MAX.cast_unsigned());
-            [most, most + 1, 0, 0xffff_ffff, most - 1, most + 2, 1][(place + variant) % 7]
+            [most, most + 1, 0, 0xffff_ffff, most - 1, most + 2, 1][(position + variant) % 7]
         }
         // Without an addend, the result is the product.
         Element::Real(_) if variant == 0 => 0,
@@ -277,7 +281,7 @@ fn addend(element: Element, place: usize, variant: usize) -> u64 {
                 0,
                 infinity | 5,
                 sign | infinity | infinity >> 1,
-            ][place % 8]
+            ][position % 8]
         }
     }
 }

@@ -209,7 +209,7 @@ impl Picture {
     }
 
     /// Returns the index of an element that may be out of bounds; `None` is the border.
-    fn place(&self, index: i64, extent: usize) -> Option<usize> {
+    fn position(&self, index: i64, extent: usize) -> Option<usize> {
         let extent = extent as i64;
         let wrapped = match self.options.address_modes[0] {
             AddressMode::Border if !(0..extent).contains(&index) => return None,
@@ -252,7 +252,7 @@ impl Picture {
             let mut coordinates = [0; 3];
             let mut is_inside = true;
             for (axis, steps) in steps.iter().enumerate() {
-                match self.place(steps.div_euclid(256) + (corner >> axis & 1), extents[axis]) {
+                match self.position(steps.div_euclid(256) + (corner >> axis & 1), extents[axis]) {
                     Some(found) => coordinates[axis] = found,
                     None => is_inside = false,
                 }
@@ -306,13 +306,13 @@ impl Picture {
         let elements = |level: u32| -> Vec<T> {
             let [width, height, depth] = self.extents(level, is_layered);
             (0..width * height * depth)
-                .map(|place| {
+                .map(|position| {
                     element(self.element(
                         level,
                         [
-                            place % width,
-                            place / width % height,
-                            place / width / height,
+                            position % width,
+                            position / width % height,
+                            position / width / height,
                         ],
                     ))
                 })

@@ -253,10 +253,10 @@ impl Product {
     }
 
     /// Returns the lane, the register and the slot of an element of A.
-    pub(super) fn a_location(&self, row: usize, place: usize) -> (usize, usize, usize) {
+    pub(super) fn a_location(&self, row: usize, position: usize) -> (usize, usize, usize) {
         let each = self.left.each();
-        let part = place / (4 * each);
-        let within = place % (4 * each);
+        let part = position / (4 * each);
+        let within = position % (4 * each);
         (
             row % 8 * 4 + within / each,
             part * (self.rows / 8) + row / 8,
@@ -265,21 +265,21 @@ impl Product {
     }
 
     /// Returns the lane, the register and the slot of an element of B.
-    pub(super) fn b_location(&self, place: usize, column: usize) -> (usize, usize, usize) {
+    pub(super) fn b_location(&self, position: usize, column: usize) -> (usize, usize, usize) {
         let each = self.right.each();
-        let part = place / (4 * each);
-        let within = place % (4 * each);
+        let part = position / (4 * each);
+        let within = position % (4 * each);
         (column * 4 + within / each, part, within % each)
     }
 
-    fn a(&self, warp: &[Sources], row: usize, place: usize) -> f64 {
-        let (lane, register, at) = self.a_location(row, place);
+    fn a(&self, warp: &[Sources], row: usize, position: usize) -> f64 {
+        let (lane, register, at) = self.a_location(row, position);
         self.left
             .number(self.register(&warp[lane], 0, register), at)
     }
 
-    fn b(&self, warp: &[Sources], place: usize, column: usize) -> f64 {
-        let (lane, register, at) = self.b_location(place, column);
+    fn b(&self, warp: &[Sources], position: usize, column: usize) -> f64 {
+        let (lane, register, at) = self.b_location(position, column);
         self.right
             .number(self.register(&warp[lane], 1, register), at)
     }
@@ -423,7 +423,7 @@ fn small_matrices() -> Vec<BlockForm> {
             let warp = &all[thread / 32 * 32..][..32];
             let lane = thread % 32;
             let half = |at: usize| {
-                let (row, column) = place(lane, at, true);
+                let (row, column) = position(lane, at, true);
                 warp[row * 4 + column / 2][0] >> (16 * (column % 2)) & 0xffff
             };
             [half(0) | half(1) << 16, 0, 0, 0]
@@ -455,7 +455,7 @@ fn load_small(spelling: &str, address: &str, count: usize, transposes: bool) -> 
         let warp = &all[thread / 32 * 32..][..32];
         let lane = thread % 32;
         let half = |matrix: usize, at: usize| {
-            let (row, column) = place(lane, at, transposes);
+            let (row, column) = position(lane, at, transposes);
             warp[8 * matrix + row][column / 4] >> (16 * (column % 4)) & 0xffff
         };
         let register = |matrix: usize| {
@@ -517,7 +517,7 @@ fn store_small(spelling: &str, address: &str, count: usize, transposes: bool) ->
 }
 
 /// Returns the row and column of a lane's half in an 8 × 8 matrix.
-fn place(lane: usize, half: usize, transposes: bool) -> (usize, usize) {
+fn position(lane: usize, half: usize, transposes: bool) -> (usize, usize) {
     let row = lane / 4;
     let column = lane % 4 * 2 + half;
     if transposes {

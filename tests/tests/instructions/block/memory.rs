@@ -245,8 +245,8 @@ fn base_address(spelling: &str) -> &'static str {
 }
 
 /// Returns the state space for ordinary accesses to the thread's location.
-fn plain(place: &str) -> &'static str {
-    match place {
+fn plain(address: &str) -> &'static str {
+    match address {
         "%local" => ".local",
         "%shared" => ".shared",
         "%work" => "",

@@ -113,7 +113,7 @@ impl Metadata {
     }
 
     /// Returns the column of a stored element.
-    pub(super) fn place(&self, row: usize, at: usize) -> usize {
+    pub(super) fn position(&self, row: usize, at: usize) -> usize {
         let row = &self.groups[row];
         match self.bits {
             32 => 2 * at + index_in_group(row, at, 0) / 2,
@@ -252,14 +252,14 @@ impl Case {
     }
 
     /// Returns the thread and slot of an element of B.
-    fn b_location(&self, place: usize, column: usize) -> (usize, usize) {
+    fn b_location(&self, position: usize, column: usize) -> (usize, usize) {
         if self.is_quad_product() {
-            return in_quads(column, place, !self.by_columns[1]);
+            return in_quads(column, position, !self.by_columns[1]);
         }
         let each = 32 / self.kinds[2].bits() as usize;
         (
-            column * 4 + place / each % 4,
-            place / (4 * each) * each + place % each,
+            column * 4 + position / each % 4,
+            position / (4 * each) * each + position % each,
         )
     }
 
@@ -331,7 +331,7 @@ impl Case {
                 let pairs: Vec<(u64, u64)> = (0..held)
                     .map(|index| {
                         let inner = if self.is_sparse {
-                            metadata.place(warp * 16 + row, index)
+                            metadata.position(warp * 16 + row, index)
                         } else {
                             index
                         };

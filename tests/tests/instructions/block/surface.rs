@@ -58,7 +58,7 @@ impl Geometry {
     }
 
     /// Returns the coordinates of a thread's element.
-    fn place(self, thread: usize) -> [usize; 3] {
+    fn position(self, thread: usize) -> [usize; 3] {
         let width = self.width();
         let rows = self.shape.rows();
         [thread % width, thread / width % rows, thread / width / rows]
@@ -253,7 +253,7 @@ fn load(
         );
     }
     let form = BlockForm::new(spelling, code, move |_, thread| {
-        let [x, y, z] = geometry.place(thread);
+        let [x, y, z] = geometry.position(thread);
         let [low, high] = element(&picture, [x, y, z]);
         if mode == "trap" {
             return [low, high, 0, 0];
@@ -364,7 +364,7 @@ fn store(spelling: &str, geometry: Geometry, layout: Registers, mode: &'static s
     );
     let form = BlockForm::new(spelling, code, move |all, thread| {
         if is_lost(geometry, thread, mode) {
-            let [low, high] = element(&picture, geometry.place(thread));
+            let [low, high] = element(&picture, geometry.position(thread));
             return [low, high, 0, 0];
         }
         let parts: Vec<u8> = all[thread]
@@ -449,7 +449,7 @@ fn reduction(
         signed: kind.starts_with('s'),
     };
     let form = BlockForm::new(name, code, move |all: &[Sources], thread| -> Output {
-        let old = element(&picture, geometry.place(thread))[0];
+        let old = element(&picture, geometry.position(thread))[0];
         let new = all[thread][0] & u64::MAX >> (64 - bits);
         if is_lost(geometry, thread, mode) {
             return [old, 0, 0, 0];

@@ -118,7 +118,7 @@ fn loaded(part: &Part, content: &[u8]) -> Vec<u8> {
     {
         for byte in 0..unit {
             shared[part.swizzled(linear + byte)] = match tensor {
-                Some(place) => rounded(part, &content[place + byte / 4 * 4..], byte),
+                Some(position) => rounded(part, &content[position + byte / 4 * 4..], byte),
                 None if part.fills => [0xf7, 0x7f][byte % 2],
                 None => 0,
             };

@@ -186,7 +186,7 @@ fn read(
         leave(4)
     );
     let form = BlockForm::new(format!("{spelling} {name}"), code, move |_, thread| {
-        let coordinates = place(thread);
+        let coordinates = position(thread);
         left(
             picture.sample(
                 0,
@@ -340,7 +340,7 @@ fn geometries() -> Vec<BlockForm> {
                 left_kind(
                     picture.sample(
                         0,
-                        &place(thread)[..geometry.directions],
+                        &position(thread)[..geometry.directions],
                         geometry.layer(thread),
                     ),
                     kind,
@@ -352,7 +352,7 @@ fn geometries() -> Vec<BlockForm> {
     forms
 }
 
-fn place(thread: usize) -> [f64; 3] {
+fn position(thread: usize) -> [f64; 3] {
     std::array::from_fn(|axis| coordinate(axis, thread))
 }
 
@@ -444,7 +444,7 @@ fn gathers() -> Vec<BlockForm> {
                 );
                 let form =
                     BlockForm::new(format!("{spelling} {mode:?}"), code, move |_, thread| {
-                        let [x, y, _] = place(thread);
+                        let [x, y, _] = position(thread);
                         let values = gathered(&picture, [x, y], geometry.layer(thread), number);
                         left(values, kind, 4)
                     });

@@ -435,7 +435,7 @@ impl Case {
             B,
             right.bits(),
             [columns, inner],
-            |column, place| b[place * columns + column],
+            |column, position| b[position * columns + column],
         );
         let each = 32 / left.bits() as usize;
         for (row, at) in (0..64).flat_map(|row| (0..held).map(move |index| (row, index))) {
@@ -463,7 +463,7 @@ impl Case {
             let pairs: Vec<(u64, u64)> = (0..held)
                 .map(|index| {
                     let inner = if self.is_sparse {
-                        metadata.place(row, index)
+                        metadata.position(row, index)
                     } else {
                         index
                     };

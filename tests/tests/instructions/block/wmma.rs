@@ -198,7 +198,7 @@ impl Load {
         for (register, at) in
             (0..registers).flat_map(|register| (0..each).map(move |index| (register, index)))
         {
-            let (row, column) = self.place(thread % 32, register % distinct, at);
+            let (row, column) = self.position(thread % 32, register % distinct, at);
             let from = (row * self.columns + column) * size;
             bytes[4 * register + at * size..][..size].copy_from_slice(&memory[from..][..size]);
         }
@@ -208,7 +208,7 @@ impl Load {
     /// Returns the row and the column of an element in a register: four lanes share a row of A, a
     /// column of B, or eight elements of a row of C. The product of 8 by 32 is computed as the
     /// transposed one of 32 by 8.
-    fn place(&self, lane: usize, register: usize, at: usize) -> (usize, usize) {
+    fn position(&self, lane: usize, register: usize, at: usize) -> (usize, usize) {
         let each = self.each();
         let is_turned = self.shape[1] == 32;
         if self.side == 'c' {
@@ -430,10 +430,11 @@ impl Tiles {
         for (row, column) in (0..m).flat_map(|row| (0..n).map(move |column| (row, column))) {
             let sum = element_at(&c, self.addend.1, index(first, [m, n], row, column))
                 + (0..k)
-                    .map(|place: usize| {
-                        let left = element_at(&a, self.element, index(first, [m, k], row, place));
+                    .map(|position: usize| {
+                        let left =
+                            element_at(&a, self.element, index(first, [m, k], row, position));
                         let right =
-                            element_at(&b, self.element, index(second, [k, n], place, column));
+                            element_at(&b, self.element, index(second, [k, n], position, column));
                         if self.spelling.contains("xor") {
                             f64::from(u8::from(left != right))
                         } else {

@@ -35,10 +35,10 @@ fn both(
             _ => ('l', 64),
         };
         let operands = if sources == 3 { "$b, $c" } else { "$b" };
-        let operation = |place: &str| {
+        let operation = |address: &str| {
             let red = name.starts_with("red");
             let result = if red { String::new() } else { format!("%{class}x, ") };
-            format!("st.{space}.b{bits} {place}, $a; {name} {result}{place}, {operands}; ld.{space}.b{bits} $d, {place};")
+            format!("st.{space}.b{bits} {address}, $a; {name} {result}{address}, {operands}; ld.{space}.b{bits} $d, {address};")
         };
         let code = if space == "global" {
             operation("[%out]")

@@ -340,7 +340,7 @@ fn finite() -> Vec<Form> {
 fn bits_at(random: u64, places: impl IntoIterator<Item = u32>) -> u64 {
     places
         .into_iter()
-        .fold(0, |bits, place| bits << 1 | random >> place & 1)
+        .fold(0, |bits, position| bits << 1 | random >> position & 1)
 }
 
 /// Rounds down, or up if the sum of the random bits as a fraction and the discarded part is at

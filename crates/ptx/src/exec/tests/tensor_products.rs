@@ -679,7 +679,7 @@ fn copies_distribute_rows() -> TestResult {
         ("32x128b.warpx4", 32, 4),
     ] {
         let bench = bench(&format!("tcgen05.cp.cta_group::1.{shape} [%r10+32], %d10;"));
-        let place = Placed {
+        let placed = Placed {
             mode: 0,
             is_transposed: false,
             format: F32,
@@ -690,12 +690,12 @@ fn copies_distribute_rows() -> TestResult {
             for column in 0..columns {
                 let word = (row * 100 + column + 1) as u32;
                 for (byte, value) in word.to_le_bytes().into_iter().enumerate() {
-                    image[place.offset(row, column, byte)] = value;
+                    image[placed.offset(row, column, byte)] = value;
                 }
             }
         }
         bench.memory.write(0, &image);
-        bench.memory.write(ARGUMENTS_AT, &[place.descriptor(0), 0]);
+        bench.memory.write(ARGUMENTS_AT, &[placed.descriptor(0), 0]);
         bench.launch(1, 128)?;
         let results = bench.memory.read::<u32>(CELLS_AT, CELLS);
         for lane in 0..128 {

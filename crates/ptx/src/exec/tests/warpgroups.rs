@@ -46,8 +46,8 @@ fn f16_product_is_accumulated() -> TestResult {
     // A row is its index in the first column and one in the last. B has ones in the first row, and
     // its column index in the last.
     let mut image = vec![0_u16; 2048];
-    let mut set = |row: usize, place: usize, value: u16| {
-        image[row / 8 * 128 + place / 8 * 64 + row % 8 * 8 + place % 8] = f16_bits(value);
+    let mut set = |row: usize, column: usize, value: u16| {
+        image[row / 8 * 128 + column / 8 * 64 + row % 8 * 8 + column % 8] = f16_bits(value);
     };
     for row in 0..64 {
         set(row, 0, row as u16);

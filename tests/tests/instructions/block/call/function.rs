@@ -174,7 +174,7 @@ fn pointers() -> Vec<BlockForm> {
     forms
 }
 
-const NO_ADDRESS: &str = "the compiler of CUDA 13.0 calls the function's place in its section as if it were an address, where nothing is (700)";
+const NO_ADDRESS: &str = "the compiler of CUDA 13.0 calls the function's position in its section as if it were an address, where nothing is (700)";
 
 /// Names: an alias, a weak function, a forward declaration, and a call by some of the threads.
 fn names() -> Vec<BlockForm> {
@@ -311,12 +311,12 @@ fn call_with_output(way: &str, signature: &str) -> String {
 /// Returns the function `FNend`, whose odd threads exit.
 fn ending_function(attribute: &str, first: &str) -> String {
     format!(
-        ".func FNend(.param .b64 place){attribute}
+        ".func FNend(.param .b64 position){attribute}
 {{
     .reg .pred %p;
     .reg .b32 %r;
     .reg .b64 %x;
-    ld.param.b64 %x, [place];
+    ld.param.b64 %x, [position];
     st.global.b64 [%x], 77;
     mov.u32 %r, %tid.x;
     and.b32 %r, %r, 1;

@@ -105,8 +105,8 @@ fn arrivals() -> Vec<BlockForm> {
                 objects(count)
             );
             let name = spelling.replace("[%r11]", "[next]");
-            forms.push(exchange(&name, code, 4, |all, place| {
-                [all[before(place, 4)][0], 0, 0, 0]
+            forms.push(exchange(&name, code, 4, |all, position| {
+                [all[before(position, 4)][0], 0, 0, 0]
             }));
         }
     }
@@ -155,9 +155,9 @@ fn stores() -> Vec<BlockForm> {
             wait(bytes)
         );
         let width = if kind.ends_with("32") { 4 } else { 8 };
-        forms.push(exchange(&spelling, code, 4, move |all, place| {
-            let from = &all[before(place, 4)];
-            let sources = &all[place];
+        forms.push(exchange(&spelling, code, 4, move |all, position| {
+            let from = &all[before(position, 4)];
+            let sources = &all[position];
             output_from_bytes(|index| match index {
                 _ if index < bytes => from[(1 + index / width) % 4].to_le_bytes()[index % width],
                 _ if index < 16 => sources[index / 8].to_le_bytes()[index % 8],
@@ -180,10 +180,10 @@ fn stores() -> Vec<BlockForm> {
             objects(THREADS),
             wait(bits as usize / 8)
         );
-        forms.push(exchange(&spelling, code, 4, move |all, place| {
+        forms.push(exchange(&spelling, code, 4, move |all, position| {
             let mask = u64::MAX >> (64 - bits);
-            let previous = all[place][0] & mask;
-            let from = all[before(place, 4)][1] & mask;
+            let previous = all[position][0] & mask;
+            let from = all[before(position, 4)][1] & mask;
             [
                 target.value(previous.into(), from.into(), 0) as u64,
                 0,
@@ -216,8 +216,8 @@ fn copies() -> Vec<BlockForm> {
     add.u32 %r12, %shared, 32;
     {within} [%r21], [%r12], 32, [%r11];{AWAIT}{READ}{MEET}"
     );
-    let mut forms = vec![exchange(within, code, 4, |all, place| {
-        all[before(place, 4)]
+    let mut forms = vec![exchange(within, code, 4, |all, position| {
+        all[before(position, 4)]
     })];
     let from_device = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes";
     for hint in ["", ".L2::cache_hint"] {
@@ -233,8 +233,8 @@ fn copies() -> Vec<BlockForm> {
         let code = format!(
             "{object}{make}{expect}{spelling} [%r21], [%in], 32, [%r11]{operand};{AWAIT}{READ}{MEET}"
         );
-        forms.push(exchange(&spelling, code, 4, |all, place| {
-            all[before(place, 4)]
+        forms.push(exchange(&spelling, code, 4, |all, position| {
+            all[before(position, 4)]
         }));
         // The first block copies its words to the blocks of a mask; the others wait for the data.
         let many = format!("{from_device}.multicast::cluster{hint}");
@@ -256,12 +256,12 @@ fn copies() -> Vec<BlockForm> {
                 &format!("{many} by {mask:#06b}"),
                 code,
                 4,
-                move |all, place| {
-                    let rank = place / THREADS % 4;
+                move |all, position| {
+                    let rank = position / THREADS % 4;
                     if mask >> rank & 1 == 1 {
-                        all[place - rank * THREADS]
+                        all[position - rank * THREADS]
                     } else {
-                        all[place]
+                        all[position]
                     }
                 },
             ));

@@ -71,7 +71,7 @@ pub(super) fn forms() -> Vec<BlockForm> {
                 code,
                 move |all, thread| {
                     if is_lost(geometry, thread, mode) {
-                        let [low, high] = element(&picture, geometry.place(thread));
+                        let [low, high] = element(&picture, geometry.position(thread));
                         return [low, high, 0, 0];
                     }
                     let parts: Vec<u8> = all[thread][..count]

@@ -29,14 +29,14 @@ pub(super) fn written(
         is_last,
     } in part.pieces()
     {
-        let Some(place) = tensor else { continue };
+        let Some(position) = tensor else { continue };
         // The last in-bounds element of a row extends to the next multiple of 16 bytes.
         let end = if is_last && part.interleave == 0 {
-            (place + size).next_multiple_of(16)
+            (position + size).next_multiple_of(16)
         } else {
-            place + part.unit()
+            position + part.unit()
         };
-        for (index, at) in (place..end).step_by(size).enumerate() {
+        for (index, at) in (position..end).step_by(size).enumerate() {
             let from: Vec<u8> = (0..size)
                 .map(|byte| shared[part.swizzled(linear + index * size + byte)])
                 .collect();

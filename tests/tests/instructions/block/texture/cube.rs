@@ -70,14 +70,14 @@ fn directions() -> String {
 
 /// Returns the coordinates that a thread fetches in a level of this width, and its layer.
 fn spot(geometry: Geometry, thread: usize, width: usize) -> ([f64; 2], usize) {
-    let (face, place) = face(direction(thread));
+    let (face, position) = face(direction(thread));
     let cube = if geometry.is_layered {
         (thread % 3).min(1)
     } else {
         0
     };
     (
-        place.map(|coordinate| coordinate * width as f64),
+        position.map(|coordinate| coordinate * width as f64),
         6 * cube + face,
     )
 }

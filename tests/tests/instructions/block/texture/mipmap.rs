@@ -3,7 +3,7 @@
 
 use curium_memory::{FilterMode, TextureFlags};
 
-use super::{GEOMETRIES, HANDLE, RESULT, coordinates, leave, left, place, scales};
+use super::{GEOMETRIES, HANDLE, RESULT, coordinates, leave, left, position, scales};
 use crate::block::image::{Channel, Picture};
 use crate::block::{BlockForm, THREADS};
 
@@ -90,7 +90,7 @@ pub(super) fn forms() -> Vec<BlockForm> {
                 let levels: Vec<f64> = (0..THREADS).map(|thread| level(asked(thread))).collect();
                 let form = BlockForm::new(format!("{spelling} {name}"), code, move |_, thread| {
                     let level = levels[thread];
-                    let coordinates = place(thread);
+                    let coordinates = position(thread);
                     let sample = |level: u32| {
                         let scaled: Vec<f64> = (coordinates[..geometry.directions]
                             .iter()

@@ -9,7 +9,7 @@ use curium_memory::{
 
 use super::{
     GEOMETRIES, Geometry, HANDLE, KINDS, RESULT, coordinates, gathered, leave, leave_kind, left,
-    left_kind, place, scales, ways,
+    left_kind, position, scales, ways,
 };
 use crate::block::image::{Channel, Picture};
 use crate::block::{BlockForm, Prepared};
@@ -57,7 +57,7 @@ fn operand(directions: usize) -> &'static str {
 
 /// Returns the coordinates of a thread with its offsets.
 fn moved(thread: usize, steps: [i64; 3]) -> [f64; 3] {
-    let coordinates = place(thread);
+    let coordinates = position(thread);
     std::array::from_fn(|axis| coordinates[axis] + steps[axis] as f64)
 }
 

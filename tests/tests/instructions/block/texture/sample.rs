@@ -5,7 +5,7 @@ use curium_memory::{AddressMode, ArrayFlags, FilterMode, TextureFlags, TextureOp
 
 use super::{
     GEOMETRIES, HANDLE, KINDS, RESULT, coordinates, gathered, leave, leave_kind, left, left_kind,
-    place, scales, ways,
+    position, scales, ways,
 };
 use crate::block::BlockForm;
 use crate::block::image::{Channel, Picture};
@@ -104,7 +104,7 @@ fn residents() -> Vec<BlockForm> {
                 format!("{spelling} and whether it is there"),
                 code,
                 move |_, thread| {
-                    let coordinates = &place(thread)[..geometry.directions];
+                    let coordinates = &position(thread)[..geometry.directions];
                     let mut all =
                         left_kind(picture.sample(0, coordinates, geometry.layer(thread)), kind);
                     all[0] |= 1 << 32;
@@ -134,7 +134,7 @@ fn gathered_residents() -> Vec<BlockForm> {
                 format!("{spelling} and whether it is there"),
                 code,
                 move |_, thread| {
-                    let [x, y, _] = place(thread);
+                    let [x, y, _] = position(thread);
                     let mut all = left(
                         gathered(&picture, [x + 3.0, y - 2.0], geometry.layer(thread), 2),
                         "f32",
@@ -188,7 +188,7 @@ fn samplers() -> Vec<BlockForm> {
                 left(
                     picture.sample(
                         0,
-                        &place(thread)[..geometry.directions],
+                        &position(thread)[..geometry.directions],
                         geometry.layer(thread),
                     ),
                     "f32",

@@ -138,6 +138,6 @@ fn lines() -> Vec<BlockForm> {
     forms
 }
 
-fn element(place: usize) -> [u32; 4] {
-    std::array::from_fn(|channel| (0x0101_0101 * (place + 1) + channel) as u32)
+fn element(position: usize) -> [u32; 4] {
+    std::array::from_fn(|channel| (0x0101_0101 * (position + 1) + channel) as u32)
 }
