@@ -1,11 +1,17 @@
-"""A plugin of pytest: writes the outcome of each test when it is there, so that a test which never ends, or which ends the process, takes no
-other's with it. A process that goes on with the same file runs what has not begun."""
+"""A plugin of pytest: writes the outcome of each test and its CPU time when it is there, so that a test which never ends, or which ends the
+process, takes no other's with it. A process that goes on with the same file runs what has not begun."""
 
 import os
 
 path = os.environ["OUTSIDE_OUTCOMES"]
 part, parts = (int(number) for number in os.environ["OUTSIDE_PART"].split("/"))
 outcomes = {}
+begins = {}
+
+
+def cpu_seconds():
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
 
 
 def write(nodeid, outcome):
@@ -26,6 +32,7 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_runtest_logstart(nodeid):
+    begins[nodeid] = cpu_seconds()
     write(nodeid, "begun")
 
 
@@ -40,4 +47,5 @@ def pytest_runtest_logreport(report):
 
 
 def pytest_runtest_logfinish(nodeid):
-    write(nodeid, outcomes.get(nodeid, "FAILED"))
+    seconds = cpu_seconds() - begins[nodeid]
+    write(nodeid, f"{outcomes.get(nodeid, 'FAILED')}, {seconds:.1f} s")

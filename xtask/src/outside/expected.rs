@@ -7,54 +7,82 @@ use std::path::Path;
 use anyhow::{Context as _, Result, ensure};
 use serde::Deserialize;
 
+/// The number of slow tests that are printed.
+const SLOWEST: usize = 10;
+
 /// The entry of one program in `expected.toml`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Expected {
     name: String,
     pub(super) version: String,
+    /// What runs.
+    pub(super) about: String,
+    /// The CPU time of a run of its own tests in minutes, if it was measured.
+    pub(super) cpu_minutes: Option<f64>,
     /// The minimum number of its own tests that pass.
     #[serde(default)]
     pub(super) passed: usize,
     /// Tests that fail, each with the reason.
     #[serde(default)]
-    fails: BTreeMap<String, String>,
+    pub(super) fails: BTreeMap<String, String>,
     /// Tests that are not run, each with the reason.
     #[serde(default)]
     pub(super) left_out: BTreeMap<String, String>,
 }
 
-#[derive(Deserialize)]
-struct List {
-    program: Vec<Expected>,
+/// A test that takes long on the simulator.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Slow {
+    pub(super) program: String,
+    pub(super) test: String,
+    pub(super) cpu_seconds: f64,
+    /// Where the time goes.
+    pub(super) reason: String,
+}
+
+/// The contents of `expected.toml`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct List {
+    pub(super) program: Vec<Expected>,
+    /// The slowest tests, the slowest first.
+    #[serde(default)]
+    pub(super) slow: Vec<Slow>,
 }
 
 /// The results of a package's tests.
-#[derive(Debug, Default, Eq, PartialEq)]
+#[derive(Debug, Default, PartialEq)]
 pub(super) struct Outcomes {
     passed: BTreeSet<String>,
     failed: BTreeSet<String>,
     ignored: usize,
+    /// The CPU times of tests in seconds, if they are known.
+    seconds: BTreeMap<String, f64>,
 }
 
 /// Reads the list in this folder.
-pub(super) fn read(folder: &Path) -> Result<Vec<Expected>> {
+pub(super) fn read(folder: &Path) -> Result<List> {
     let path = folder.join("expected.toml");
     let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-    let list: List = toml::from_str(&text).with_context(|| path.display().to_string())?;
-    Ok(list.program)
+    toml::from_str(&text).with_context(|| path.display().to_string())
 }
 
-/// Returns the expectations for one program.
-pub(super) fn find<'a>(list: &'a [Expected], name: &str) -> Result<&'a Expected> {
-    list.iter()
-        .find(|expected| expected.name == name)
-        .with_context(|| format!("expected.toml lacks {name}"))
+impl List {
+    /// Returns the expectations for one program.
+    pub(super) fn find(&self, name: &str) -> Result<&Expected> {
+        self.program
+            .iter()
+            .find(|expected| expected.name == name)
+            .with_context(|| format!("expected.toml lacks {name}"))
+    }
 }
 
 impl Outcomes {
-    /// Parses lines such as `test NAME ... ok`, written by Rust's tests and by our pytest plugin. A
-    /// test that has started and has no outcome crashed or was killed: it failed.
+    /// Parses lines such as `test NAME ... ok`, written by Rust's tests, and `test NAME ... ok, 1.2
+    /// s`, written by our pytest plugin. A test that has started and has no outcome crashed or was
+    /// killed: it failed.
     pub(super) fn read(text: &str) -> Self {
         let mut outcomes = Self::default();
         let tests = text
@@ -63,7 +91,10 @@ impl Outcomes {
         for (name, outcome) in tests {
             // The name of a test that should panic is followed by a remark.
             let name = name.split(" - ").next().unwrap_or(name).to_owned();
-            let outcome = outcome.split(',').next().unwrap_or_default();
+            let (outcome, remark) = outcome.split_once(", ").unwrap_or((outcome, ""));
+            if let Some(seconds) = remark.strip_suffix(" s").and_then(|text| text.parse().ok()) {
+                outcomes.seconds.insert(name.clone(), seconds);
+            }
             outcomes.failed.remove(&name);
             match outcome {
                 "ok" => drop(outcomes.passed.insert(name)),
@@ -72,6 +103,18 @@ impl Outcomes {
             }
         }
         outcomes
+    }
+
+    /// Returns the tests that took the most CPU time, the slowest first.
+    fn slowest(&self) -> Vec<(&str, f64)> {
+        let mut tests: Vec<_> = self
+            .seconds
+            .iter()
+            .map(|(name, seconds)| (name.as_str(), *seconds))
+            .collect();
+        tests.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+        tests.truncate(SLOWEST);
+        tests
     }
 }
 
@@ -90,6 +133,9 @@ impl Expected {
             outcomes.ignored,
             self.left_out.len()
         );
+        for (name, seconds) in outcomes.slowest() {
+            println!("{seconds:8.1} s of CPU time: {name}");
+        }
         let unexpected: Vec<_> = outcomes
             .failed
             .iter()
@@ -134,8 +180,21 @@ mod tests {
         assert_eq!(outcomes.ignored, 1);
     }
 
+    #[test]
+    fn cpu_times_are_read_and_sorted() {
+        let outcomes = Outcomes::read(
+            "test a ... begun\ntest a ... ok, 0.5 s\ntest b ... FAILED, 12.0 s\ntest c ... ignored, no GPU\n",
+        );
+        assert_eq!(outcomes.passed, BTreeSet::from(["a".to_owned()]));
+        assert_eq!(outcomes.failed, BTreeSet::from(["b".to_owned()]));
+        assert_eq!(outcomes.ignored, 1);
+        assert_eq!(outcomes.slowest(), [("b", 12.0), ("a", 0.5)]);
+    }
+
     fn expected(passed: usize, fails: &str) -> Expected {
-        let text = format!("name = \"n\"\nversion = \"1\"\npassed = {passed}\n[fails]\n{fails}");
+        let text = format!(
+            "name = \"n\"\nversion = \"1\"\nabout = \"\"\npassed = {passed}\n[fails]\n{fails}"
+        );
         toml::from_str(&text).expect("invalid table")
     }
 
