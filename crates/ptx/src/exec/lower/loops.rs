@@ -75,7 +75,9 @@ impl LoweredFunction<'_> {
                 guard => guard,
             };
             has_exit |= leaves || guard.is_some();
-            if let Some(guard) = guard {
+            if let Some(guard) = guard
+                && conditions.len() < MAX_CONDITIONS
+            {
                 let span = first..=last;
                 self.add_conditions(&span, index, guard.register, &mut conditions);
             }
