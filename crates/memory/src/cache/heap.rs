@@ -106,20 +106,58 @@ impl Heap {
     }
 
     /// Removes a segment if all of it is available to every stream.
-    pub(crate) fn remove_segment(&mut self, Segment { start, length }: Segment) -> bool {
-        let around = self
-            .ranges
-            .range(..=start)
-            .next_back()
-            .map(|(_, range)| *range);
-        let Some(around) =
-            around.filter(|range| range.stream == StreamId::ANY && range.end() >= start + length)
-        else {
+    pub(crate) fn remove_segment(&mut self, segment: Segment) -> bool {
+        let Some(around) = self.free_around(segment) else {
             return false;
         };
+        let Segment { start, length } = segment;
         self.carve(around, start, length);
         self.segments.remove(&start);
         true
+    }
+
+    /// Moves the segments in `from` to the addresses from `to` on, if all of them are available to
+    /// every stream. Calls `moved` with the old and the new addresses of each before it is free
+    /// there.
+    pub(crate) fn move_segments(
+        &mut self,
+        from: Segment,
+        to: u64,
+        mut moved: impl FnMut(Segment, Segment),
+    ) -> bool {
+        let Some(around) = self.free_around(from) else {
+            return false;
+        };
+        self.carve(around, from.start, from.length);
+        let old: Vec<_> = self
+            .segments
+            .range(from.start..from.end())
+            .map(|(&start, &length)| Segment { start, length })
+            .collect();
+        for segment in old {
+            let new = Segment {
+                start: to + (segment.start - from.start),
+                length: segment.length,
+            };
+            moved(segment, new);
+            self.segments.remove(&segment.start);
+            self.segments.insert(new.start, new.length);
+        }
+        self.free_range(StreamId::ANY, to, from.length);
+        true
+    }
+
+    /// Returns the number of bytes from `start` on that are available to every stream.
+    pub(crate) fn free_after(&self, start: u64) -> u64 {
+        let byte = Segment { start, length: 1 };
+        self.free_around(byte)
+            .map_or(0, |range| range.end() - start)
+    }
+
+    /// Returns the range around a segment that is available to every stream.
+    fn free_around(&self, Segment { start, length }: Segment) -> Option<FreeRange> {
+        let (_, range) = self.ranges.range(..=start).next_back()?;
+        (range.stream == StreamId::ANY && range.end() >= start + length).then_some(*range)
     }
 
     /// Returns the segments that are available to every stream. Those in the shortest ranges come

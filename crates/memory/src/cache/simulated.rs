@@ -114,10 +114,13 @@ impl SimulatedCache {
         if cache.insert(size, address) {
             return;
         }
-        for spilled in self.cache(stream).take_older_half(size) {
+        let mut surplus = cache.take_older_half(size);
+        if !cache.insert(size, address) {
+            surplus.push(address);
+        }
+        for spilled in surplus {
             self.heap.free(stream, size, spilled);
         }
-        self.heap.free(stream, size, address);
     }
 
     /// Returns the size of all segments in bytes.

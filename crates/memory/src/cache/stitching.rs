@@ -67,18 +67,27 @@ impl Stitching {
     /// Moves parts that are available to every stream to their homes. Calls `moved` with the old
     /// and the new addresses before the heap has the new ones.
     pub(crate) fn recall(&mut self, heap: &mut Heap, mut moved: impl FnMut(Segment, Segment)) {
-        self.away.retain(|start, home| {
+        let free: Vec<(u64, Segment)> = self
+            .away
+            .iter()
+            .map(|(address, home)| (*address, *home))
+            .filter(|(address, home)| heap.free_after(*address) >= home.length)
+            .collect();
+        // Parts that are adjacent at both places move together.
+        for run in free.chunk_by(|(left, left_home), (right, right_home)| {
+            left + left_home.length == *right && left_home.end() == right_home.start
+        }) {
+            let (address, home) = run[0];
             let from = Segment {
-                start: *start,
-                length: home.length,
+                start: address,
+                length: run.iter().map(|(_, home)| home.length).sum(),
             };
-            let is_free = heap.remove_segment(from);
-            if is_free {
-                moved(from, *home);
-                heap.add_segment(*home);
-            }
-            !is_free
-        });
+            let is_free = heap.move_segments(from, home.start, &mut moved);
+            debug_assert!(is_free, "{address:#x} is in use");
+        }
+        for (address, _) in free {
+            self.away.remove(&address);
+        }
     }
 
     /// Moves free parts into a range, so that `bytes` bytes are free there. Returns `false` if no
@@ -107,18 +116,19 @@ impl Stitching {
         };
         self.uses += 1;
         range.last_use = self.uses;
-        for (to, slot) in range
-            .addresses()
-            .zip(&range.slots)
-            .skip(window.start)
-            .take(window.len())
-        {
-            let is_free = heap.remove_segment(slot.home);
-            debug_assert!(is_free, "{:#x} is in use", slot.home.start);
-            moved(slot.home, to);
-            heap.add_segment(to);
-            self.away.insert(to.start, slot.home);
+        let addresses = range.addresses().skip(window.start);
+        let parts: Vec<_> = addresses.zip(&range.slots[window]).collect();
+        for run in parts.chunk_by(|(_, left), (_, right)| left.home.end() == right.home.start) {
+            let (to, first) = &run[0];
+            let from = Segment {
+                start: first.home.start,
+                length: run.iter().map(|(_, slot)| slot.home.length).sum(),
+            };
+            let is_free = heap.move_segments(from, to.start, &mut moved);
+            debug_assert!(is_free, "{:#x} is in use", from.start);
         }
+        let away = parts.iter().map(|(to, slot)| (to.start, slot.home));
+        self.away.extend(away);
         true
     }
 
