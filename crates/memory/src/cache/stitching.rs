@@ -1,6 +1,7 @@
 //! Fragmented memory that is mapped again in one piece.
 
 use std::collections::{BTreeMap, HashSet};
+use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 
 use super::heap::{Heap, Segment};
@@ -28,6 +29,7 @@ pub(crate) struct Stitching {
 #[derive(Debug)]
 pub(crate) struct StitchedRange {
     start: u64,
+    length: u64,
     slots: Vec<Slot>,
     last_use: u64,
 }
@@ -38,6 +40,31 @@ struct Slot {
     home: Segment,
     /// `false` if the part was unmapped and released.
     is_mapped: bool,
+}
+
+/// A set of addresses of parts. Each search looks up many of them.
+type Addresses = HashSet<u64, BuildHasherDefault<AddressHasher>>;
+
+/// A multiplicative hash of addresses, which do not come from others.
+#[derive(Default)]
+struct AddressHasher(u64);
+
+impl Hasher for AddressHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u64(&mut self, address: u64) {
+        // The upper half of the product depends on all bits of the address.
+        let product = u128::from(self.0 ^ address) * u128::from(0x9e37_79b9_7f4a_7c15_u64);
+        self.0 = (product >> 64) as u64 ^ product as u64;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 /// The maximum size of all stitched ranges as a multiple of the memory.
@@ -102,7 +129,7 @@ impl Stitching {
             return false;
         }
         self.recall(heap, &mut moved);
-        let free: HashSet<u64> = heap
+        let free: Addresses = heap
             .free_segments()
             .iter()
             .map(|segment| segment.start)
@@ -148,6 +175,7 @@ impl Stitching {
         });
         let range = StitchedRange {
             start,
+            length: parts.iter().map(|part| part.length).sum(),
             slots: slots.collect(),
             last_use: self.uses,
         };
@@ -219,7 +247,7 @@ impl StitchedRange {
     pub(crate) fn segment(&self) -> Segment {
         Segment {
             start: self.start,
-            length: self.slots.iter().map(|slot| slot.home.length).sum(),
+            length: self.length,
         }
     }
 
@@ -260,7 +288,10 @@ impl StitchedRange {
     }
 
     /// Returns the first adjacent slots that have `bytes` bytes, and whose parts are all in `free`.
-    fn window(&self, bytes: u64, free: &HashSet<u64>) -> Option<Range<usize>> {
+    fn window(&self, bytes: u64, free: &Addresses) -> Option<Range<usize>> {
+        if self.length < bytes {
+            return None;
+        }
         let mut first = 0;
         let mut total = 0;
         for (index, slot) in self.slots.iter().enumerate() {
