@@ -1,6 +1,6 @@
 //! A cache of pinned host memory.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::fmt;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -80,7 +80,7 @@ struct Shared {
 struct OnNode {
     node: u32,
     /// The allocations by address.
-    mappings: Mutex<BTreeMap<u64, Mapping>>,
+    mappings: Mutex<HashMap<u64, Mapping>>,
 }
 
 impl PinnedCacheOptions {

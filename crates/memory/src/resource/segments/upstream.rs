@@ -1,6 +1,6 @@
 //! Segments allocated from another resource.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use curium_driver::{Context, DevicePointer, Result, Stream};
@@ -14,7 +14,7 @@ pub(in crate::resource) struct Upstream {
     resource: Arc<dyn Resource>,
     stream: Stream,
     /// The allocations, by the start address of their segment.
-    pieces: BTreeMap<u64, Piece>,
+    pieces: HashMap<u64, Piece>,
 }
 
 /// An allocation, and the segment in it, which is aligned to [`GRANULE`].
@@ -33,7 +33,7 @@ impl Upstream {
         Ok(Self {
             resource,
             stream: context.stream()?,
-            pieces: BTreeMap::new(),
+            pieces: HashMap::new(),
         })
     }
 
