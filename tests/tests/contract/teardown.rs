@@ -207,12 +207,12 @@ fn only_forgotten_segments_leak() -> TestResult {
             &resource,
         )?);
         let reserved: u64 = resource.segments().iter().map(|(_, bytes)| bytes).sum();
-        assert_eq!(reserved, 64 << 20);
+        assert_eq!(reserved, 60 << 20, "free memory was extended");
         std::mem::forget(forgotten);
         gate.open();
         drop(resource);
         // Memory is mapped in parts of 4 MiB, five of which are in use.
-        assert_eq!(simulator.calls(Function::cuMemUnmap), 11);
+        assert_eq!(simulator.calls(Function::cuMemUnmap), 10);
         assert_eq!(driver.leaked_memory().allocations, 1);
         Ok(())
     })?;

@@ -4,8 +4,8 @@
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct CachingOptions {
-    /// The minimum segment size in bytes. A segment may be smaller if memory is scarce. The default
-    /// is 32 MiB.
+    /// The minimum segment size in bytes. A segment may be smaller if memory is scarce, or if it
+    /// extends free memory for an allocation. The default is 32 MiB.
     pub segment_bytes: usize,
     /// `true` to cache memory. If `false`, every allocation and deallocation goes to the driver,
     /// where memory checkers observe it. The default is `true`, unless the environment variable

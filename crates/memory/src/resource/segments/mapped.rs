@@ -60,8 +60,9 @@ impl Mapped {
     }
 
     /// Provides free memory for an allocation of `bytes` bytes: fragmented memory in one piece,
-    /// otherwise new memory. That may be fragmented until the next call. New memory has at least
-    /// `step` bytes if there is enough. Records the changes of the segments.
+    /// otherwise new memory. That may be fragmented until the next call. If no part is free, new
+    /// memory has at least `step` bytes as far as there is enough. Records the changes of the
+    /// segments.
     pub(super) fn provide(
         &mut self,
         bytes: u64,
