@@ -523,7 +523,7 @@ fn memory_that_cannot_move_is_not_lost() -> TestResult {
             stream.synchronize()?;
             let fault = Fault::on(function).returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY);
             if function != Function::cuMemUnmap {
-                simulator.inject(fault.clone());
+                simulator.inject(fault);
             }
             let large = Block::new(&resource, &stream, 8 * PART);
             large.fill(1);
