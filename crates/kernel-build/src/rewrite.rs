@@ -1063,7 +1063,7 @@ impl<'a, 'b> Printer<'a, 'b> {
                 out,
                 "@llvm.compiler.used = appending global [1 x ptr] [ptr @{PANIC_WITH_INDEX}], section \"llvm.metadata\"\n\
                  define internal void @{PANIC_WITH_INDEX}(i64 %index, i64 %length, ptr %message, ptr %location) cold noinline noreturn nounwind convergent {{\n  \
-                 call void asm sideeffect \"\", \"l,l\"(i64 %index, i64 %length)\n  \
+                 call void asm sideeffect \"\", \"l,l\"(i64 %index, i64 %length) convergent\n  \
                  call void @{PANIC_FUNCTION}(ptr %message, ptr %location) convergent\n  \
                  unreachable\n}}\n"
             );
