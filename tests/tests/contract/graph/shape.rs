@@ -1,10 +1,12 @@
 //! The nodes and edges of graphs, and queries about them.
 
+use std::ptr;
+
 use curium_driver::{
-    CudaVersion, DotFlags, EdgeData, EdgeKind, Graph, LaunchConfig, Module, NodeKind,
+    CudaVersion, DotFlags, EdgeData, EdgeKind, Graph, LaunchConfig, Module, NodeKind, call,
 };
 use curium_sim::{Config, Simulator};
-use curium_sys::CUresult;
+use curium_sys::{CUgraphEdgeData, CUresult};
 use curium_tests::{TestDriver, TestResult, driver_test, kernels, simulator_test};
 
 use super::{LEN, add_fill, add_kernel, fill, graph, run, words, zeroes};
@@ -76,6 +78,98 @@ fn programmatic_edge_is_returned_as_added(test: &TestDriver) -> TestResult {
         (words(&buffer), words(&other)),
         (vec![1; LEN], vec![2; LEN])
     );
+    Ok(())
+}
+
+/// An edge is removed by its nodes and its data.
+#[driver_test]
+fn edge_with_other_data_is_not_removed(test: &TestDriver) -> TestResult {
+    let kernel = fill(test)?;
+    let buffer = zeroes(test);
+    let mut graph = graph(test);
+    let first = add_kernel(&mut graph, &[], &kernel, &buffer, 1);
+    let second = add_kernel(&mut graph, &[], &kernel, &buffer, 2);
+    // SAFETY: the graph is not launched.
+    unsafe { graph.add_edge(*first, *second, EdgeData::programmatic()) }?;
+    for data in [EdgeData::new(), EdgeData::launch_order()] {
+        let error = graph
+            .remove_edge(*first, *second, data)
+            .expect_err("the edge has other data");
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
+    }
+    graph.remove_edge(*first, *second, EdgeData::programmatic())?;
+    assert!(graph.edges()?.is_empty());
+    Ok(())
+}
+
+/// Nodes can be listed without the data of their edges only if that loses nothing.
+#[driver_test]
+fn edges_with_data_are_not_listed_without_it(test: &TestDriver) -> TestResult {
+    let kernel = fill(test)?;
+    let buffer = zeroes(test);
+    let mut graph = graph(test);
+    let first = add_kernel(&mut graph, &[], &kernel, &buffer, 1);
+    let second = add_kernel(&mut graph, &[], &kernel, &buffer, 2);
+    // SAFETY: the graph is not launched.
+    unsafe { graph.add_edge(*first, *second, EdgeData::programmatic()) }?;
+    let raw = graph.as_raw()?;
+    let raw_first = graph.as_raw_node(*first)?;
+    let raw_second = graph.as_raw_node(*second)?;
+    let driver = test.driver();
+    let mut count = 1;
+    let mut from = ptr::null_mut();
+    let mut to = ptr::null_mut();
+    let no_data = ptr::null_mut();
+    // SAFETY: the graph is live, and the lists have room for one element.
+    let edges = unsafe {
+        call!(
+            driver,
+            cuGraphGetEdges_v2(raw, &raw mut from, &raw mut to, no_data, &raw mut count)
+        )
+    };
+    // SAFETY: the node is live, and the list has room for one element.
+    let dependencies = unsafe {
+        call!(
+            driver,
+            cuGraphNodeGetDependencies_v2(raw_second, &raw mut from, no_data, &raw mut count)
+        )
+    };
+    // SAFETY: the node is live, and the list has room for one element.
+    let dependents = unsafe {
+        call!(
+            driver,
+            cuGraphNodeGetDependentNodes_v2(raw_first, &raw mut to, no_data, &raw mut count)
+        )
+    };
+    for result in [edges, dependencies, dependents] {
+        let error = result.expect_err("the data would be lost");
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_LOSSY_QUERY));
+    }
+    let mut data = CUgraphEdgeData::default();
+    // SAFETY: the graph is live, and the lists have room for one element.
+    unsafe {
+        call!(
+            driver,
+            cuGraphGetEdges_v2(
+                raw,
+                &raw mut from,
+                &raw mut to,
+                &raw mut data,
+                &raw mut count
+            )
+        )
+    }?;
+    assert_eq!((from, to, count), (raw_first, raw_second, 1));
+    assert_eq!((data.from_port, data.type_), (1, 1));
+    let no_nodes = ptr::null_mut();
+    // SAFETY: the graph is live. Without lists, the function only counts.
+    unsafe {
+        call!(
+            driver,
+            cuGraphGetEdges_v2(raw, no_nodes, no_nodes, no_data, &raw mut count)
+        )
+    }?;
+    assert_eq!(count, 1);
     Ok(())
 }
 

@@ -66,28 +66,9 @@ impl Call<'_> {
         to: ConstPointer<CUgraphNode>,
         count: usize,
     ) -> Result {
-        let mut state = self.lock();
-        let graph = state.graphs.graph(graph)?;
-        if state.graphs.allocates(graph) {
-            return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
-        }
-        let from = state.graphs.members(graph, from, count)?;
-        let to = state.graphs.members(graph, to, count)?;
-        for (from, to) in from.iter().zip(&to) {
-            let edges = state
-                .graphs
-                .get_node(*to)
-                .map_or(&[][..], |node| &node.after);
-            if edges.iter().all(|edge| edge.from != *from) {
-                return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
-            }
-        }
-        for (from, to) in from.into_iter().zip(to) {
-            if let Some(node) = state.graphs.get_node_mut(to) {
-                node.after.retain(|edge| edge.from != from);
-            }
-        }
-        Ok(())
+        // SAFETY: the pointer is null, so nothing is read.
+        let no_data = unsafe { std::ptr::null::<CUgraphEdgeData>().receive() };
+        self.cuGraphRemoveDependencies_v2(graph, from, to, no_data, count)
     }
 
     pub(crate) fn cuGraphRemoveDependencies_v2(
@@ -95,9 +76,30 @@ impl Call<'_> {
         graph: Pointer<CUgraph_st>,
         from: ConstPointer<CUgraphNode>,
         to: ConstPointer<CUgraphNode>,
-        _data: ConstPointer<CUgraphEdgeData>,
+        data: ConstPointer<CUgraphEdgeData>,
         count: usize,
     ) -> Result {
-        self.cuGraphRemoveDependencies(graph, from, to, count)
+        let mut state = self.lock();
+        let graph = state.graphs.graph(graph)?;
+        if state.graphs.allocates(graph) {
+            return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
+        }
+        let removed = state.graphs.listed(graph, from, data, count)?;
+        let to = state.graphs.members(graph, to, count)?;
+        for (edge, to) in removed.iter().zip(&to) {
+            let edges = state
+                .graphs
+                .get_node(*to)
+                .map_or(&[][..], |node| &node.after);
+            if !edges.contains(edge) {
+                return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+            }
+        }
+        for (edge, to) in removed.iter().zip(to) {
+            if let Some(node) = state.graphs.get_node_mut(to) {
+                node.after.retain(|other| other != edge);
+            }
+        }
+        Ok(())
     }
 }

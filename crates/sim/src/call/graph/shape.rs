@@ -6,6 +6,7 @@ use crate::argument::Pointer;
 use crate::call::Call;
 use crate::handle::Id;
 use crate::object::graph::Node;
+use crate::object::graph::edge::is_default;
 use crate::result::Result;
 
 #[expect(
@@ -79,7 +80,7 @@ impl Call<'_> {
         let (before, edge_data): (Vec<_>, Vec<_>) =
             edges.iter().map(|(edge, _)| (edge.from, edge.data)).unzip();
         let room = count.read()?;
-        write_data(data, &edge_data, room)?;
+        write_data(from, data, &edge_data, room)?;
         // The count is written once, with the last list.
         let mut written = room;
         write_list(
@@ -112,7 +113,7 @@ impl Call<'_> {
         check_list_for(data, dependencies)?;
         let (from, edge_data): (Vec<_>, Vec<_>) =
             node.after.iter().map(|edge| (edge.from, edge.data)).unzip();
-        write_data(data, &edge_data, count.read()?)?;
+        write_data(dependencies, data, &edge_data, count.read()?)?;
         write_list(dependencies, count, &from)
     }
 
@@ -147,7 +148,7 @@ impl Call<'_> {
                 edge_data.push(edge.data);
             }
         }
-        write_data(data, &edge_data, count.read()?)?;
+        write_data(dependents, data, &edge_data, count.read()?)?;
         write_list(dependents, count, &later)
     }
 }
@@ -176,10 +177,20 @@ fn check_list_for(data: Pointer<CUgraphEdgeData>, nodes: Pointer<CUgraphNode>) -
     Ok(())
 }
 
-/// Writes the edge data that fits into the caller's list, if the caller passed one.
-fn write_data(output: Pointer<CUgraphEdgeData>, data: &[CUgraphEdgeData], room: usize) -> Result {
+/// Writes the edge data that fits into the caller's list, if the caller passed one. Nodes without
+/// the data of their edges are an error if some data is not the default.
+fn write_data(
+    nodes: Pointer<CUgraphNode>,
+    output: Pointer<CUgraphEdgeData>,
+    data: &[CUgraphEdgeData],
+    room: usize,
+) -> Result {
     if output.is_null() {
-        return Ok(());
+        return if nodes.is_null() || data.iter().all(is_default) {
+            Ok(())
+        } else {
+            Err(CUresult::CUDA_ERROR_LOSSY_QUERY)
+        };
     }
     // SAFETY: the caller of the C function has room for the reported number of edge data.
     unsafe { output.write_all(data.iter().copied().take(room)) }

@@ -6,6 +6,7 @@ use crate::argument::Pointer;
 use crate::context::stream::Stream;
 use crate::driver::state::State;
 use crate::handle::Id;
+use crate::object::graph::edge::is_default;
 use crate::result::Result;
 
 /// The caller's output pointers for the state of a capture; null pointers are skipped.
@@ -35,7 +36,7 @@ impl State {
             .ok_or(CUresult::CUDA_ERROR_ILLEGAL_STATE)?;
         member.list();
         let requests_nodes = !outputs.nodes.is_null() && outputs.data.is_null();
-        if requests_nodes && member.listed.data.iter().any(|data| !is_plain(data)) {
+        if requests_nodes && member.listed.data.iter().any(|data| !is_default(data)) {
             return Err(CUresult::CUDA_ERROR_LOSSY_QUERY);
         }
         outputs.number.write_if_not_null(number);
@@ -47,9 +48,4 @@ impl State {
         outputs.count.write_if_not_null(member.listed.nodes.len());
         Ok(())
     }
-}
-
-/// Returns `true` if edge data is empty.
-fn is_plain(data: &CUgraphEdgeData) -> bool {
-    (data.from_port, data.to_port, data.type_) == (0, 0, 0)
 }
