@@ -17,6 +17,7 @@ mod page;
 mod pycuda;
 mod pytest;
 mod python;
+mod quadrants;
 mod repository;
 mod rust;
 mod tinygrad;
@@ -33,7 +34,7 @@ use comfy_table::{Table, presets};
 
 use self::expected::{Expected, Outcomes};
 use self::python::{
-    CUDA_12, CUDA_13, CUDA_PYTHON, DRJIT, Environment, HALIDE, LLAMA, NCCL, TRITON, TVM,
+    CUDA_12, CUDA_13, CUDA_PYTHON, DRJIT, Environment, HALIDE, LLAMA, NCCL, QUADRANTS, TRITON, TVM,
 };
 use self::repository::Repository;
 use self::tinygrad::Renderer;
@@ -95,7 +96,7 @@ impl Program {
     }
 }
 
-static PROGRAMS: [Program; 18] = [
+static PROGRAMS: [Program; 19] = [
     program(
         "cuda-bindings",
         CUDA_PYTHON,
@@ -147,6 +148,13 @@ static PROGRAMS: [Program; 18] = [
     ),
     program("halide", HALIDE, halide::run, Some(halide::test)),
     program("tvm", TVM, tvm::run, Some(tvm::test)),
+    program(
+        "quadrants",
+        QUADRANTS,
+        quadrants::run,
+        Some(quadrants::test),
+    )
+    .with_tests_in(&repository::QUADRANTS),
     program("warp", CUDA_13, warp::run, Some(warp::test)),
     program("cupy", CUDA_12, cupy::run, Some(cupy::test)),
     program(

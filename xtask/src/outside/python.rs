@@ -67,6 +67,13 @@ pub(super) const HALIDE: Environment = Environment {
     newest: 13,
 };
 
+/// Quadrants, whose library contains LLVM.
+pub(super) const QUADRANTS: Environment = Environment {
+    name: "quadrants",
+    requirements: "requirements-quadrants.txt",
+    newest: 13,
+};
+
 /// TVM, with NVRTC and CUDA's headers.
 pub(super) const TVM: Environment = Environment {
     name: "tvm",

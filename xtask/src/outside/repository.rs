@@ -29,6 +29,12 @@ pub(super) static DRJIT: Repository = Repository {
     url: "https://github.com/mitsuba-renderer/drjit",
     commit: "671cbb25244be8a9731ac7b0e40e60ff122b8f8d",
 };
+/// The release 1.3.0 of Quadrants.
+pub(super) static QUADRANTS: Repository = Repository {
+    name: "quadrants-sources",
+    url: "https://github.com/Genesis-Embodied-AI/quadrants",
+    commit: "ab9a58ab5f9e30daf7d8302083ea7b9bc4368a1d",
+};
 
 impl Repository {
     /// Fetches the commit unless it is there. Returns the reason if this machine cannot.
