@@ -399,6 +399,7 @@ fn missing_neutral_value() -> TestResult {
       121 | x[0] = sum;
   value shuffled at tests/driver/bugs/bugs.cu:119:9, PTX line 452
       119 | sum += __shfl_down_sync(0xffffffff, sum, offset);
+  lane 24 has no thread: the block has 24
   hint: execute the shuffle in all lanes whose values are used, with a neutral value where there is no element");
     Ok(())
 }
@@ -455,10 +456,12 @@ fn missing_lane_in_ptx() -> TestResult {
 #[test]
 fn wrong_count_in_ptx() -> TestResult {
     let bug = Bug::in_ptx("wrong_count")?;
-    bug.assert_fails(&ONE_BLOCK, vec![bug.memory], CUresult::CUDA_ERROR_LAUNCH_TIMEOUT, "kernel `wrong_count`: deadlock: all threads wait: 32 of 96 threads are at barrier 1, block \
+    bug.assert_fails(&ONE_BLOCK, vec![bug.memory], CUresult::CUDA_ERROR_LAUNCH_TIMEOUT, "kernel `wrong_count`: deadlock: no thread can continue: 32 of 96 threads are at barrier 1, block \
          (0, 0, 0), thread (0, 0, 0), PTX line 67
   32 threads from thread (0, 0, 0) on wait at PTX line 67
-    PTX 67 | @%p1 bar.sync 1, 96;");
+    PTX 67 | @%p1 bar.sync 1, 96;
+  threads (32, 0, 0) to (63, 0, 0) have ended
+  hint: as many threads as the barrier expects must execute it");
     Ok(())
 }
 

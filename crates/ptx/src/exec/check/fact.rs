@@ -23,8 +23,16 @@ pub enum Fact {
     WrittenLater,
     /// A store that first wrote bytes of the shared variable of an uninitialized read.
     FirstStore(FirstStore),
-    /// Threads of the block that ended without writing bytes of the shared variable first.
+    /// Threads of the block that have ended: those that wrote no byte of the shared variable first,
+    /// those for which others wait, or the one from which a value was shuffled.
     EndedThreads(Vec<ThreadRange>),
+    /// A lane of the warp without a thread.
+    NoThread {
+        /// The lane.
+        lane: u32,
+        /// The number of threads of the block.
+        threads: u32,
+    },
     /// The accesses of all lanes of the warp.
     Lanes(LaneAccesses),
     /// A condition that ends a loop which exceeds the budget of the launch.
@@ -192,6 +200,9 @@ impl fmt::Display for Fact {
                     [range] if range.first == range.last => " has ended",
                     _ => " have ended",
                 })
+            }
+            Self::NoThread { lane, threads } => {
+                write!(f, "lane {lane} has no thread: the block has {threads}")
             }
             Self::Lanes(accesses) => write!(f, "{accesses}"),
             Self::Condition(condition) => write!(f, "{condition}"),

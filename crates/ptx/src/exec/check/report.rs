@@ -437,7 +437,7 @@ impl fmt::Display for ReportKind {
             Self::Assert => "assertion failed",
             Self::HardwareStackError => "local memory stack overflow",
             Self::InvalidProgramCounter => "invalid program counter",
-            Self::Deadlock => "deadlock: all threads wait",
+            Self::Deadlock => "deadlock: no thread can continue",
             Self::StreamDeadlock => "deadlock: a stream waits for a value that no work writes",
             Self::InvalidBarrier(reason) => reason,
             Self::OverBudget(Budget::Instructions(limit)) => {
@@ -624,6 +624,9 @@ impl Report {
             ReportKind::HostRace => "wait for the stream before the host changes the memory",
             ReportKind::DivergentBarrier(_) => {
                 "move the barrier to where all threads of the block execute it"
+            }
+            ReportKind::Deadlock if !self.reason.is_empty() => {
+                "as many threads as the barrier expects must execute it"
             }
             ReportKind::InactiveLane(_) => {
                 "execute the shuffle in all lanes whose values are used, with a neutral value where there is no element"

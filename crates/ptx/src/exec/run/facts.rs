@@ -32,6 +32,13 @@ impl Worker<'_> {
                 .into_iter()
                 .collect(),
             (ReportKind::OverBudget(_), ..) => block.loop_facts(warp).to_vec(),
+            (ReportKind::Deadlock, ..) => {
+                let ended = block.ended_lanes(self.launch.block.iter().product());
+                ended_threads(block, &ended).into_iter().collect()
+            }
+            (ReportKind::InactiveLane(lane), ..) => {
+                self.shuffle_fact(block, warp, lane).into_iter().collect()
+            }
             (ReportKind::IllegalAddress | ReportKind::MisalignedAddress, ..) => block
                 .failed_accesses(warp)
                 .map(Fact::Lanes)
@@ -39,6 +46,19 @@ impl Worker<'_> {
                 .collect(),
             _ => Vec::new(),
         }
+    }
+
+    /// Returns why a lane of a warp, from which a value was shuffled, has none.
+    fn shuffle_fact(&self, block: &Block, warp: usize, lane: u32) -> Option<Fact> {
+        let threads: u32 = self.launch.block.iter().product();
+        if warp as u32 * LANES as u32 + lane >= threads {
+            return Some(Fact::NoThread { lane, threads });
+        }
+        let mut ended = block.ended_lanes(threads);
+        for (index, lanes) in ended.iter_mut().enumerate() {
+            *lanes &= if index == warp { 1 << lane } else { 0 };
+        }
+        ended_threads(block, &ended)
     }
 
     /// Returns which bytes of a variable or an allocation are not written, and who wrote the
@@ -119,9 +139,7 @@ impl Worker<'_> {
         for (ended, writers) in ended.iter_mut().zip(&writers) {
             *ended &= !writers;
         }
-        if ended.iter().any(|lanes| *lanes != 0) {
-            facts.push(Fact::EndedThreads(thread_ranges(block, &ended)));
-        }
+        facts.extend(ended_threads(block, &ended));
         facts
     }
 }
@@ -129,6 +147,13 @@ impl Worker<'_> {
 /// Returns the unwritten bytes around those of an access to some memory.
 fn gap(written: &Written, offset: u64, access: Access) -> Option<Range<u64>> {
     written.gap(offset..offset.saturating_add(access.size.into()))
+}
+
+/// Returns the fact that threads of a block have ended, from the lanes of each warp, if there are
+/// any.
+fn ended_threads(block: &Block, warps: &[u32]) -> Option<Fact> {
+    let ranges = thread_ranges(block, warps);
+    (!ranges.is_empty()).then_some(Fact::EndedThreads(ranges))
 }
 
 /// Returns the threads of a block, from the lanes of each warp.

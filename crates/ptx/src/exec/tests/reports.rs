@@ -359,6 +359,30 @@ fn uninitialized_bytes_of_an_allocation_are_named() -> TestResult {
     Ok(())
 }
 
+/// A value that was shuffled from a lane without a thread, or whose thread has ended.
+#[test]
+fn missing_source_of_a_shuffle_is_explained() -> TestResult {
+    let shuffle = "shfl.sync.idx.b32 %r2, %t, 20, 31, -1; st.global.u32 [%at4], %r2;";
+    for (body, threads, expected) in [
+        (
+            shuffle.to_owned(),
+            16,
+            "lane 20 has no thread: the block has 16",
+        ),
+        (
+            format!("setp.ge.u32 %p2, %t, 18; @%p2 ret; {shuffle}"),
+            64,
+            "thread (20, 0, 0) has ended",
+        ),
+    ] {
+        let bench = Bench::body(&body, 4096).with_uninitialized_checks(0..0);
+        let fault = bench.launch(1, threads).err().ok_or("no fault")?;
+        let facts: Vec<String> = fault.facts.iter().map(ToString::to_string).collect();
+        assert_eq!(facts, [expected]);
+    }
+    Ok(())
+}
+
 /// A launch that exceeds its budget names the conditions of the innermost loop, with the values in
 /// two iterations.
 #[test]

@@ -100,13 +100,14 @@ END:",
     )?;
     assert_eq!(report.kind, ReportKind::Deadlock);
     let text = format!("{report:#}");
-    let barriers = "deadlock: all threads wait: 32 of 64 threads are at barrier 1, 32 of 64 threads are at barrier 2,";
+    let barriers = "deadlock: no thread can continue: 32 of 64 threads are at barrier 1, 32 of 64 threads are at barrier 2,";
     assert!(text.contains(barriers), "{text}");
     let expected = "
   32 threads from thread (0, 0, 0) on wait at PTX line 24
     PTX 24 | barrier.sync 2, 64;
   32 threads from thread (32, 0, 0) on wait at PTX line 21
-    PTX 21 | barrier.sync 1, 64;";
+    PTX 21 | barrier.sync 1, 64;
+  hint: as many threads as the barrier expects must execute it";
     assert!(text.ends_with(expected), "{text}");
     Ok(())
 }
