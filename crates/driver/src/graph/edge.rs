@@ -371,6 +371,9 @@ impl Graph {
 
     /// Removes the edge from `from` to `to` with `data`.
     ///
+    /// There is at most one edge between two nodes, and the driver (580) removes it even if its data
+    /// differs from `data`.
+    ///
     /// CUDA: `cuGraphRemoveDependencies_v2`, and `cuGraphRemoveDependencies` before 12.3.
     ///
     /// # Errors

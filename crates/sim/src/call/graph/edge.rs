@@ -66,40 +66,39 @@ impl Call<'_> {
         to: ConstPointer<CUgraphNode>,
         count: usize,
     ) -> Result {
-        // SAFETY: the pointer is null, so nothing is read.
-        let no_data = unsafe { std::ptr::null::<CUgraphEdgeData>().receive() };
-        self.cuGraphRemoveDependencies_v2(graph, from, to, no_data, count)
-    }
-
-    pub(crate) fn cuGraphRemoveDependencies_v2(
-        &self,
-        graph: Pointer<CUgraph_st>,
-        from: ConstPointer<CUgraphNode>,
-        to: ConstPointer<CUgraphNode>,
-        data: ConstPointer<CUgraphEdgeData>,
-        count: usize,
-    ) -> Result {
         let mut state = self.lock();
         let graph = state.graphs.graph(graph)?;
         if state.graphs.allocates(graph) {
             return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
         }
-        let removed = state.graphs.listed(graph, from, data, count)?;
+        let from = state.graphs.members(graph, from, count)?;
         let to = state.graphs.members(graph, to, count)?;
-        for (edge, to) in removed.iter().zip(&to) {
+        for (from, to) in from.iter().zip(&to) {
             let edges = state
                 .graphs
                 .get_node(*to)
                 .map_or(&[][..], |node| &node.after);
-            if !edges.contains(edge) {
+            if edges.iter().all(|edge| edge.from != *from) {
                 return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
             }
         }
-        for (edge, to) in removed.iter().zip(to) {
+        for (from, to) in from.into_iter().zip(to) {
             if let Some(node) = state.graphs.get_node_mut(to) {
-                node.after.retain(|other| other != edge);
+                node.after.retain(|edge| edge.from != from);
             }
         }
         Ok(())
+    }
+
+    /// Ignores the data, as NVIDIA's driver does: there is one edge at most between two nodes.
+    pub(crate) fn cuGraphRemoveDependencies_v2(
+        &self,
+        graph: Pointer<CUgraph_st>,
+        from: ConstPointer<CUgraphNode>,
+        to: ConstPointer<CUgraphNode>,
+        _data: ConstPointer<CUgraphEdgeData>,
+        count: usize,
+    ) -> Result {
+        self.cuGraphRemoveDependencies(graph, from, to, count)
     }
 }

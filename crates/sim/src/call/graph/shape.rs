@@ -66,6 +66,7 @@ impl Call<'_> {
         if from.is_null() != to.is_null() {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
+        check_list_for(data, from)?;
         let mut edges = Vec::new();
         for node in state.graphs.graph_nodes(graph) {
             edges.extend(
