@@ -302,6 +302,13 @@ impl Exact {
 ///
 /// A NaN keeps its payload.
 pub(crate) fn widen(bits: u64, format: Format) -> f64 {
+    let single = f32::from_bits(bits as u32);
+    match format {
+        F64 => return f64::from_bits(bits),
+        // The host would quiet a NaN.
+        F32 if !single.is_nan() => return f64::from(single),
+        _ => {}
+    }
     let fraction_bits = format.precision - 1;
     let fraction = bits & ((1 << fraction_bits) - 1);
     let field = (bits >> fraction_bits) & ((1 << format.exponent_bits) - 1);
@@ -333,6 +340,11 @@ pub(crate) fn widen(bits: u64, format: Format) -> f64 {
 
 /// Rounds a number other than NaN to a format.
 pub(crate) fn narrow(value: f64, format: Format, rounding: Rounding) -> u64 {
+    match format {
+        F64 => return value.to_bits(),
+        F32 if rounding == Rounding::Nearest => return u64::from((value as f32).to_bits()),
+        _ => {}
+    }
     if value.is_infinite() {
         let sign = if value < 0.0 { format.sign() } else { 0 };
         return sign | format.infinity();

@@ -1,7 +1,7 @@
 //! Floating-point instructions on one lane, bit for bit as on hardware.
 //!
-//! Rounding to nearest uses the host's arithmetic. Every other mode uses [`exact`](super::exact)
-//! with a [`Mode`] operand, a constant row like any immediate.
+//! Rounding to nearest uses the host's arithmetic. Every other mode is a [`Mode`] operand, a
+//! constant row like any immediate: it uses [`exact`](super::exact), or for f32 the host's f64.
 
 use super::exact::{self, Exact, F16, F32, F64, Format, Rounding};
 use super::fused::Fused as _;
@@ -19,6 +19,12 @@ pub(crate) trait Real: Lane {
     fn bits(self) -> u64;
     /// Creates the NaN that results from arithmetic on these operands.
     fn nan(operands: &[Self]) -> Self;
+    /// Returns `a * b + c` of three numbers of this type, rounded once. Returns `None` if the host's
+    /// arithmetic does not suffice, or if the result is not finite, or if it may be subnormal.
+    #[inline(always)]
+    fn quick_fma(_a: f64, _b: f64, _c: f64, _rounding: Rounding) -> Option<Self> {
+        None
+    }
 }
 
 impl Real for f32 {
@@ -38,6 +44,31 @@ impl Real for f32 {
     #[inline(always)]
     fn nan(_operands: &[Self]) -> Self {
         Self::from_bits(0x7fff_ffff)
+    }
+    #[inline(always)]
+    fn quick_fma(a: f64, b: f64, c: f64, rounding: Rounding) -> Option<Self> {
+        const MIN: f64 = 2.0 * f32::MIN_POSITIVE as f64;
+        // The product is exact, and so is the sum with its error (Knuth's algorithm TwoSum).
+        let product = a * b;
+        let sum = product + c;
+        let added = sum - product;
+        let error = (product - (sum - added)) + (c - added);
+        // A NaN is in no range.
+        if !(MIN..f64::INFINITY).contains(&sum.abs()) {
+            return None;
+        }
+        let nearest = sum as f32;
+        let distance = f64::from(nearest) - sum;
+        let is_above = distance > 0.0 || distance == 0.0 && error < 0.0;
+        let is_below = distance < 0.0 || distance == 0.0 && error > 0.0;
+        Some(match rounding {
+            Rounding::Nearest => (a as f32).fused(b as f32, c as f32),
+            Rounding::Zero if sum > 0.0 && is_above => nearest.next_down(),
+            Rounding::Zero if sum < 0.0 && is_below => nearest.next_up(),
+            Rounding::Down if is_above => nearest.next_down(),
+            Rounding::Up if is_below => nearest.next_up(),
+            _ => nearest,
+        })
     }
 }
 
@@ -195,7 +226,9 @@ pub(crate) fn add<T: Real>(a: T, b: T, mode: Mode) -> T {
     let b = mode.input(b);
     let x = a.to_f64();
     let y = b.to_f64();
-    let result = if x.is_finite() && y.is_finite() {
+    let result = if let Some(sum) = T::quick_fma(x, 1.0, y, mode.rounding()) {
+        sum
+    } else if x.is_finite() && y.is_finite() {
         mode.round(Exact::from_f64(x).sum(Exact::from_f64(y), mode.rounding()))
     } else {
         special(x + y, &[a, b])
@@ -209,7 +242,9 @@ pub(crate) fn sub<T: Real>(a: T, b: T, mode: Mode) -> T {
     let b = mode.input(b);
     let x = a.to_f64();
     let y = b.to_f64();
-    let result = if x.is_finite() && y.is_finite() {
+    let result = if let Some(difference) = T::quick_fma(x, 1.0, -y, mode.rounding()) {
+        difference
+    } else if x.is_finite() && y.is_finite() {
         mode.round(Exact::from_f64(x).sum(Exact::from_f64(-y), mode.rounding()))
     } else {
         special(x - y, &[a, b])
@@ -223,7 +258,9 @@ pub(crate) fn mul<T: Real>(a: T, b: T, mode: Mode) -> T {
     let b = mode.input(b);
     let x = a.to_f64();
     let y = b.to_f64();
-    let result = if x.is_finite() && y.is_finite() {
+    let result = if let Some(product) = T::quick_fma(x, y, 0.0, mode.rounding()) {
+        product
+    } else if x.is_finite() && y.is_finite() {
         mode.round_product(Exact::from_f64(x).product(Exact::from_f64(y)))
     } else {
         special(x * y, &[a, b])
@@ -272,7 +309,9 @@ pub(crate) fn fma<T: Real>(a: T, b: T, c: T, mode: Mode) -> T {
     let x = a.to_f64();
     let y = b.to_f64();
     let z = c.to_f64();
-    let result = if x.is_finite() && y.is_finite() && z.is_finite() {
+    let result = if let Some(result) = T::quick_fma(x, y, z, mode.rounding()) {
+        result
+    } else if x.is_finite() && y.is_finite() && z.is_finite() {
         let product = Exact::from_f64(x).product(Exact::from_f64(y));
         mode.round_product(product.sum(Exact::from_f64(z), mode.rounding()))
     } else {
@@ -483,6 +522,50 @@ mod tests {
 
     fn mode(rounding: Rounding) -> Mode {
         Mode::new(rounding, false, false)
+    }
+
+    /// Numbers of all magnitudes, and those whose sums and products are close to others.
+    fn random_singles(random: &mut fastrand::Rng) -> [f32; 3] {
+        let [a, b, c] = [(); 3].map(|()| f32::from_bits(random.u32(..)));
+        let near = |x: f32, random: &mut fastrand::Rng| {
+            f32::from_bits(x.to_bits().wrapping_add(random.u32(..4)).wrapping_sub(2))
+        };
+        match random.u8(..5) {
+            0 => [a, b, c],
+            1 => [a, b, near(-(a * b), random)],
+            2 => [near(1.0, random), near(a, random), a * f32::EPSILON],
+            3 => [near(1.0, random), 0.5 + random.f32(), random.f32() - 0.5],
+            _ => [random.f32() * 300.0, near(1.0, random), 12_583_037.0],
+        }
+    }
+
+    #[test]
+    fn quick_results_are_exact() {
+        let mut random = fastrand::Rng::with_seed(1);
+        let mut quick = 0;
+        for _ in 0..if cfg!(miri) { 100 } else { 50_000 } {
+            let singles = random_singles(&mut random);
+            let [x, y, z] = singles.map(f64::from);
+            for rounding in [
+                Rounding::Nearest,
+                Rounding::Zero,
+                Rounding::Down,
+                Rounding::Up,
+            ] {
+                if let Some(result) = f32::quick_fma(x, y, z, rounding) {
+                    let product = Exact::from_f64(x).product(Exact::from_f64(y));
+                    let sum = product.sum(Exact::from_f64(z), rounding);
+                    let expected = sum.round(F32, rounding);
+                    assert_eq!(
+                        u64::from(result.to_bits()),
+                        expected,
+                        "{singles:?} {rounding:?}"
+                    );
+                    quick += 1;
+                }
+            }
+        }
+        assert!(cfg!(miri) || quick > 100_000, "{quick}");
     }
 
     #[test]
