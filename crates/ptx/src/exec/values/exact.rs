@@ -340,9 +340,12 @@ pub(crate) fn widen(bits: u64, format: Format) -> f64 {
 
 /// Rounds a number other than NaN to a format.
 pub(crate) fn narrow(value: f64, format: Format, rounding: Rounding) -> u64 {
+    let single = value as f32;
     match format {
         F64 => return value.to_bits(),
-        F32 if rounding == Rounding::Nearest => return u64::from((value as f32).to_bits()),
+        F32 if rounding == Rounding::Nearest || f64::from(single) == value => {
+            return u64::from(single.to_bits());
+        }
         _ => {}
     }
     if value.is_infinite() {
