@@ -60,6 +60,10 @@ const EQUIVALENCES: &[Equivalence] = &[
         mutants: &[weakened("radix_scatter", "atom.shared.add", &[])],
     },
     Equivalence {
+        reason: "no thread accesses shared memory after the last barrier",
+        mutants: &[removed("ring", "bar.sync", &[1])],
+    },
+    Equivalence {
         reason: "one lane of one warp adds to each element",
         mutants: &[weakened("ring_of_two_producers", "atom.global.add", &[])],
     },
