@@ -16,7 +16,7 @@ const SLOWEST: usize = 10;
 pub(super) struct Expected {
     name: String,
     pub(super) version: String,
-    /// What runs.
+    /// The tests that run, in a few words.
     pub(super) about: String,
     /// The CPU time of a run of its own tests in minutes, if it was measured.
     pub(super) cpu_minutes: Option<f64>,
@@ -31,25 +31,11 @@ pub(super) struct Expected {
     pub(super) left_out: BTreeMap<String, String>,
 }
 
-/// A test that takes long on the simulator.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Slow {
-    pub(super) program: String,
-    pub(super) test: String,
-    pub(super) cpu_seconds: f64,
-    /// Where the time goes.
-    pub(super) reason: String,
-}
-
 /// The contents of `expected.toml`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct List {
     pub(super) program: Vec<Expected>,
-    /// The slowest tests, the slowest first.
-    #[serde(default)]
-    pub(super) slow: Vec<Slow>,
 }
 
 /// The results of a package's tests.

@@ -37,18 +37,6 @@ fn render(list: &List) -> String {
     for program in &list.program {
         page += &exceptions(program);
     }
-    if !list.slow.is_empty() {
-        page += "\n## The slowest tests\n\n";
-        page +=
-            "The CPU time of one run with a release build of the simulator, and where it goes.\n\n";
-        page += "| program | test | seconds of CPU | where the time goes |\n|---|---|---:|---|\n";
-        for test in &list.slow {
-            page += &format!(
-                "| {} | `{}` | {:.0} | {} |\n",
-                test.program, test.test, test.cpu_seconds, test.reason
-            );
-        }
-    }
     page
 }
 
@@ -120,12 +108,6 @@ mod tests {
         version = "2.0"
         about = "arrays"
         passed = 1
-
-        [[slow]]
-        program = "a"
-        test = "t4"
-        cpu_seconds = 61.7
-        reason = "It sums."
     "#;
 
     #[test]
@@ -137,7 +119,6 @@ mod tests {
             "| b | 2.0 | arrays | 1 | 0 | 0 |  |",
             "- 2 failed: It races.",
             "- 1 left out: It takes hours.",
-            "| a | `t4` | 62 | It sums. |",
         ] {
             assert!(page.lines().any(|found| found == line), "{line}\n{page}");
         }

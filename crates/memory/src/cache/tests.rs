@@ -233,7 +233,7 @@ fn no_block_is_leaked() {
     let BlockSize::Class(class) = size else {
         panic!("4 KiB have a class")
     };
-    let mut cache = ThreadCache::default();
+    let mut cache = ThreadCache::with_idle_limit(u64::MAX);
     let mut used = Vec::new();
     for _ in 0..if cfg!(miri) { 200 } else { 20_000 } {
         if numbers.below(2) == 0 {

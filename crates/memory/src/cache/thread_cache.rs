@@ -33,8 +33,8 @@ impl ThreadCache {
         (CLASS_BYTES / class.bytes()).clamp(MIN_BLOCKS, MAX_BLOCKS) as usize
     }
 
-    /// Creates a cache that is idle if there is a limit.
-    pub(super) fn with_idle_limit(idle_limit: u64) -> Self {
+    /// Creates an empty cache, which is idle unless the limit is `u64::MAX`.
+    pub(crate) fn with_idle_limit(idle_limit: u64) -> Self {
         Self {
             net_freed: if idle_limit == u64::MAX {
                 0
@@ -42,7 +42,9 @@ impl ThreadCache {
                 idle_limit
             },
             idle_limit,
-            ..Self::default()
+            counts: Counts::default(),
+            lists: FreeLists::default(),
+            large: Vec::new(),
         }
     }
 
@@ -142,18 +144,6 @@ impl ThreadCache {
     }
 }
 
-impl Default for ThreadCache {
-    fn default() -> Self {
-        Self {
-            counts: Counts::default(),
-            net_freed: 0,
-            idle_limit: u64::MAX,
-            lists: FreeLists::default(),
-            large: Vec::new(),
-        }
-    }
-}
-
 /// Reserves memory for the maximum number of blocks of a class. Returns `false` if it was already
 /// reserved.
 #[cold]
@@ -172,7 +162,7 @@ mod tests {
 
     #[test]
     fn block_freed_last_is_reused_first() {
-        let mut cache = ThreadCache::default();
+        let mut cache = ThreadCache::with_idle_limit(u64::MAX);
         let size = BlockSize::from_bytes(4096);
         assert_eq!(cache.take(size), None);
         assert!(cache.insert(size, 512) && cache.insert(size, 1024));
@@ -185,7 +175,7 @@ mod tests {
 
     #[test]
     fn full_cache_spills_older_blocks() {
-        let mut cache = ThreadCache::default();
+        let mut cache = ThreadCache::with_idle_limit(u64::MAX);
         let size = BlockSize::from_bytes(1 << 20);
         let BlockSize::Class(class) = size else {
             panic!("1 MiB has a class")
@@ -204,7 +194,7 @@ mod tests {
 
     #[test]
     fn large_blocks_are_kept_by_their_exact_size() {
-        let mut cache = ThreadCache::default();
+        let mut cache = ThreadCache::with_idle_limit(u64::MAX);
         let size = BlockSize::from_bytes(64 << 20);
         let other = BlockSize::from_bytes(66 << 20);
         assert!(

@@ -29,7 +29,7 @@ enum Source {
     Upstream(Upstream),
 }
 
-/// How memory was provided.
+/// The source of memory that was provided.
 pub(super) enum Provision {
     /// Moved to addresses that already map it.
     Reused,

@@ -5,7 +5,7 @@ use std::fmt;
 use super::name::demangled;
 use super::source::CodeLocation;
 
-/// What the simulator knows beyond the error itself.
+/// A fact that explains an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fact {

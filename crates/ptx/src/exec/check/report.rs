@@ -56,7 +56,7 @@ pub struct Report {
     pub nearby: Option<Box<NearbyAllocation>>,
     /// The two operations of a race between streams.
     pub stream_race: Option<Box<StreamRace>>,
-    /// What explains the error, such as the threads that skipped a store.
+    /// The facts that explain the error, such as the bytes that no store wrote.
     pub facts: Vec<Fact>,
 }
 

@@ -365,7 +365,7 @@ mod tests {
         }
         for file in [
             "src/bugs.rs",
-            "/work/a/cuda/bugs.cu",
+            "/data/cuda/bugs.cu",
             "cub.cu",
             "cuda/include.cu",
         ] {

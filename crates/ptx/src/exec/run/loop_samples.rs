@@ -141,11 +141,7 @@ impl Warp {
                 return None;
             }
             fragment.state = State::Ready;
-            let stop_at = if fragment.frame == frame {
-                pc
-            } else {
-                u32::MAX
-            };
+            let stop_at = (fragment.frame == frame).then_some(pc);
             let mut fuel = FUEL;
             self.run_fragment(index, &mut fuel, stop_at, block, worker)
                 .ok()?;

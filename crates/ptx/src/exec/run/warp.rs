@@ -123,7 +123,7 @@ impl Warp {
                 }
                 return Ok(Progress::Paused);
             }
-            self.run_fragment(index, &mut fuel, u32::MAX, block, worker)?;
+            self.run_fragment(index, &mut fuel, None, block, worker)?;
             if let Some(kind) = worker.exceeded_limit()
                 && let Some(failure) = self.stopped(kind, block, worker)
             {
@@ -287,7 +287,7 @@ impl Warp {
         &mut self,
         index: usize,
         fuel: &mut u32,
-        stop_at: u32,
+        stop_at: Option<u32>,
         block: &mut BlockState,
         worker: &mut Worker<'_>,
     ) -> Result<(), Failure> {

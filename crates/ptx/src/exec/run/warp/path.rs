@@ -16,7 +16,7 @@ impl Warp {
         &mut self,
         index: usize,
         fuel: &mut u32,
-        stop_at: u32,
+        stop_at: Option<u32>,
         block: &mut BlockState,
         worker: &mut Worker<'_>,
     ) -> Stop {
@@ -164,8 +164,8 @@ fn run_guarded(
 
 /// Returns the instruction at which a fragment at `pc` stops on request: `stop_at`, if that does
 /// not lie behind.
-fn stop_from(stop_at: u32, pc: u32) -> u32 {
-    if stop_at >= pc { stop_at } else { u32::MAX }
+fn stop_from(stop_at: Option<u32>, pc: u32) -> u32 {
+    stop_at.filter(|stop_at| *stop_at >= pc).unwrap_or(u32::MAX)
 }
 
 /// Returns the instruction at which a fragment that continues at `pc` must stop, because another
