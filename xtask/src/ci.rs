@@ -12,7 +12,8 @@ mod targets;
 mod tree;
 mod workflow;
 
-use std::io::Read as _;
+use std::collections::VecDeque;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -167,13 +168,9 @@ struct Ran {
 }
 
 impl Ran {
-    /// Runs a step, and prints its error.
     fn new(name: &str, step: impl FnOnce() -> Result<Outcome>) -> Self {
         let start = Instant::now();
         let outcome = step();
-        if let Err(error) = &outcome {
-            println!("{error:#}");
-        }
         Self {
             name: name.to_owned(),
             outcome,
@@ -222,11 +219,15 @@ fn run_parallel(steps: &[&Step], options: &Options) -> Ran {
         if options.thorough {
             command.arg("--thorough");
         }
-        run_and_show(&mut command)
+        let mut output = Vec::new();
+        let outcome = run_into(&mut command, &mut output);
+        println!("\n== {}", names.join(", "));
+        std::io::stdout().write_all(&output)?;
+        outcome
     })
 }
 
-/// Prints the outcomes of the steps, and fails if one of them failed.
+/// Prints the outcomes of the steps and the errors of those that failed, and fails if there is one.
 fn show(ran: &[Ran]) -> Result<()> {
     let mut table = Table::new();
     table
@@ -239,15 +240,17 @@ fn show(ran: &[Ran]) -> Result<()> {
             seconds(step.time),
         ]);
     }
-    let failed: Vec<_> = ran
-        .iter()
-        .filter(|step| step.outcome.is_err())
-        .map(|step| step.name.as_str())
-        .collect();
     if let Some(time) = table.column_mut(2) {
         time.set_cell_alignment(CellAlignment::Right);
     }
     println!("\n{table}");
+    let mut failed = Vec::new();
+    for step in ran {
+        if let Err(error) = &step.outcome {
+            println!("\n== {} failed: {error:#}", step.name);
+            failed.push(step.name.as_str());
+        }
+    }
     ensure!(failed.is_empty(), "failed: {}", failed.join(", "));
     Ok(())
 }
@@ -344,19 +347,18 @@ fn xtask() -> Result<Command> {
     Ok(Command::new(std::env::current_exe()?))
 }
 
-/// Runs a command with inherited output.
+/// The number of lines of a failed command that its error repeats. What failed is then at the end of
+/// the output, also if other steps ran afterwards.
+const REPEATED_LINES: usize = 50;
+
+/// Runs a command and shows its output.
 fn run_all(command: &mut Command) -> Result<Outcome> {
-    let status = command
-        .status()
-        .with_context(|| format!("{} cannot be run", command.get_program().display()))?;
-    ensure!(status.success(), "it ended with {status}");
-    Ok(Outcome::Passed)
+    run_into(command, &mut std::io::stdout())
 }
 
-/// Runs a command and shows its output in one piece when it ends.
-fn run_and_show(command: &mut Command) -> Result<Outcome> {
-    let (mut reader, writer) = std::io::pipe()?;
-    let name = format!("{command:?}");
+/// Runs a command and writes its output and its errors. The error contains the last lines.
+fn run_into(command: &mut Command, output: &mut impl std::io::Write) -> Result<Outcome> {
+    let (reader, writer) = std::io::pipe()?;
     command
         .stdin(Stdio::null())
         .stdout(writer.try_clone()?)
@@ -366,11 +368,19 @@ fn run_and_show(command: &mut Command) -> Result<Outcome> {
         .with_context(|| format!("{} cannot be run", command.get_program().display()))?;
     // The command holds the write end of the pipe, which must be closed before the read ends.
     command.stdout(Stdio::null()).stderr(Stdio::null());
-    let mut output = String::new();
-    reader.read_to_string(&mut output)?;
+    let mut last = VecDeque::with_capacity(REPEATED_LINES);
+    for line in BufReader::new(reader).split(b'\n') {
+        let line = line?;
+        output.write_all(&line)?;
+        output.write_all(b"\n")?;
+        if last.len() == REPEATED_LINES {
+            last.pop_front();
+        }
+        last.push_back(String::from_utf8_lossy(&line).into_owned());
+    }
     let status = child.wait()?;
-    println!("\n== {name}\n{output}");
-    ensure!(status.success(), "it ended with {status}");
+    let last = last.make_contiguous().join("\n");
+    ensure!(status.success(), "it ended with {status}\n{last}");
     Ok(Outcome::Passed)
 }
 
@@ -418,9 +428,22 @@ mod tests {
     fn program_that_fails_or_does_not_exist_is_an_error() {
         assert!(run_all(&mut Command::new("false")).is_err());
         assert!(run_all(&mut Command::new("/no/such/program")).is_err());
-        assert!(run_and_show(&mut Command::new("false")).is_err());
-        assert!(run_and_show(&mut Command::new("/no/such/program")).is_err());
-        assert!(run_and_show(Command::new("echo").arg("shown at the end")).is_ok());
+    }
+
+    #[test]
+    fn output_is_shown_and_its_last_lines_are_in_the_error() -> Result<()> {
+        let mut output = Vec::new();
+        let mut command = Command::new("sh");
+        command.args(["-c", "seq 1000; echo failed >&2; exit 3"]);
+        let error = run_into(&mut command, &mut output)
+            .map(|_| ())
+            .expect_err("the status is 3")
+            .to_string();
+        let output = String::from_utf8(output)?;
+        assert!(output.starts_with("1\n2\n") && output.ends_with("\n1000\nfailed\n"));
+        assert!(error.starts_with("it ended with exit status: 3\n952\n"));
+        assert!(error.ends_with("\n1000\nfailed"));
+        Ok(())
     }
 
     #[test]

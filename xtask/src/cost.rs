@@ -81,7 +81,7 @@ const COSTS: &[Cost] = &[
         example: EXAMPLES[1],
         base: "no_allocations",
         counted: "pinned_allocations",
-        bound: 345,
+        bound: 350,
     },
     Cost {
         what: "copy of 64 bytes to the device, beyond the driver's",
@@ -97,7 +97,7 @@ const COSTS: &[Cost] = &[
         example: EXAMPLES[2],
         base: "c_all_reduces",
         counted: "curium_all_reduces",
-        bound: 159,
+        bound: 161,
     },
     Cost {
         what: "group of one all-reduce, beyond C's",
@@ -143,7 +143,7 @@ const COSTS: &[Cost] = &[
     },
 ];
 
-/// Counts both and fails above a bound.
+/// Counts all of them and fails if one is above its bound.
 pub(crate) fn run() -> Result<()> {
     ensure!(can_count(), "valgrind is needed, and cannot be run");
     let mut build = vec!["build", "--release", "-p", "curium-measurements"];
@@ -154,13 +154,19 @@ pub(crate) fn run() -> Result<()> {
     let built = cargo::build(&build, &[])?;
     let folder = cargo::target_folder()?.join("cost");
     fs::create_dir_all(&folder)?;
-    COSTS.iter().try_for_each(|cost| {
+    let mut exceeded = Vec::new();
+    for cost in COSTS {
         let program = built
             .iter()
             .find(|artifact| artifact.kind == "example" && artifact.file.ends_with(cost.example))
             .with_context(|| format!("cargo built no {}", cost.example))?;
-        cost.check(&program.file, &folder)
-    })
+        let counted = cost.count(&program.file, &folder)?;
+        if counted > cost.bound {
+            exceeded.push(format!("one {}: {counted} instructions", cost.what));
+        }
+    }
+    ensure!(exceeded.is_empty(), "{}", exceeded.join("\n"));
+    Ok(())
 }
 
 /// Returns `true` if valgrind is installed.
@@ -172,7 +178,8 @@ pub(crate) fn can_count() -> bool {
 }
 
 impl Cost {
-    fn check(&self, program: &Path, folder: &Path) -> Result<()> {
+    /// Returns the number of instructions beyond the base.
+    fn count(&self, program: &Path, folder: &Path) -> Result<u64> {
         let Self {
             what,
             bound,
@@ -183,12 +190,7 @@ impl Cost {
         let base = count(program, example, base, folder)?;
         let counted = count(program, example, counted, folder)?;
         println!("instructions per {what}: {counted} - {base}, at most {bound} are allowed");
-        ensure!(
-            counted <= base + bound,
-            "one {what}: {} instructions",
-            counted - base
-        );
-        Ok(())
+        Ok(counted.saturating_sub(base))
     }
 }
 

@@ -47,7 +47,8 @@ pub struct Group<'a> {
 
 /// The parts of an added operation that the end of its group needs.
 struct Added<'a> {
-    description: Description,
+    /// What is recorded for the errors of a communicator with a timeout; `None` for another one.
+    description: Option<Box<Description>>,
     operands: Operands<'a>,
     stream_operation: StreamOperation<'a>,
     /// The index of its communicator in [`Group::used`].
@@ -186,8 +187,11 @@ impl<'a> Group<'a> {
         };
         // A failure may come after some work was added.
         let operands = operation.operands;
+        let description = shared
+            .timeout
+            .map(|_| Box::new(operation.form.description(membership.rank, count)));
         self.operations.push(Added {
-            description: operation.form.description(membership.rank, count),
+            description,
             operands,
             stream_operation,
             communicator: index,
@@ -310,8 +314,10 @@ impl Added<'_> {
         // SAFETY: `bind` succeeded with this operation.
         unsafe { self.operands.launched(&mut self.stream_operation) };
         let shared = use_guard.shared();
-        if shared.timeout.is_some() && !self.stream_operation.is_captured() {
-            shared.record(self.stream_operation.stream(), self.description)?;
+        if let Some(description) = self.description.take()
+            && !self.stream_operation.is_captured()
+        {
+            shared.record(self.stream_operation.stream(), *description)?;
         }
         // SAFETY: the group has ended, and the communicator is in use.
         unsafe { self.operator.destroy(shared.api(), use_guard.raw()) }
@@ -320,11 +326,7 @@ impl Added<'_> {
 
 impl fmt::Debug for Added<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            formatter,
-            "{} of {} elements",
-            self.description.name, self.description.count
-        )
+        self.stream_operation.name().fmt(formatter)
     }
 }
 
