@@ -184,6 +184,19 @@ fn partial_groups_agree() {
             heads: 5,
             is_causal: true,
         },
+        Tuning::Expected,
+    );
+}
+
+/// Measurements on the simulator choose any of the algorithms, all of which agree.
+#[test]
+fn measured_algorithms_agree() {
+    assert_agrees(
+        Shape {
+            batch: 1,
+            sequence: 8,
+            ..SHAPE
+        },
         Tuning::Measured,
     );
 }

@@ -29,7 +29,7 @@ use crate::{Error, Result};
 /// - by `unsafe` code from other bytes. For a file that is embedded in the program, a `static` is
 ///   convenient:
 ///
-/// ```
+/// ```standalone_crate
 /// use curium_driver::{Image, ImageKind};
 ///
 /// // SAFETY: `nvcc` made the file, and nothing else writes it.

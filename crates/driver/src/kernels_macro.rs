@@ -2,7 +2,7 @@
 
 /// Declares a struct of kernels with their signatures, which are compared with the loaded code.
 ///
-/// ```
+/// ```standalone_crate
 /// curium_driver::kernels! {
 ///     /// The kernels of this program.
 ///     pub struct Kernels from "../../../tests/kernels/fill.ptx" {
@@ -42,7 +42,7 @@
 /// [`Kernel::declare_safe`](crate::Kernel::declare_safe) for the code that the declaration names.
 /// `load` is therefore safe, and `from_library`, which accepts any code, is an `unsafe fn`.
 ///
-/// ```
+/// ```standalone_crate
 /// curium_driver::kernels! {
 ///     pub struct Kernels from "../../../tests/kernels/print.ptx" unsafe {
 ///         // SAFETY: the kernel prints, and accesses no memory of the program.

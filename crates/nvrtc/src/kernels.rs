@@ -13,7 +13,7 @@ use crate::{CompileOptions, LoadedProgram, Nvrtc, Program, Result};
 /// Declares a struct of kernels like [`curium_driver::kernels!`], optionally with source code that
 /// is compiled at run time.
 ///
-/// ```no_run
+/// ```no_run,standalone_crate
 /// curium_nvrtc::kernels! {
 ///     pub struct Kernels source "../../../tests/kernels/saxpy.cu" {
 ///         pub fn saxpy(a: f32, x: &[f32], y: &mut [f32], n: u32);
@@ -29,7 +29,7 @@ use crate::{CompileOptions, LoadedProgram, Nvrtc, Program, Result};
 /// `source "file"` embeds the text of the file in the program; its path is relative to the Rust
 /// file. So does `headers { "name" = "file" }` for a header that the source includes as `"name"`:
 ///
-/// ```
+/// ```standalone_crate
 /// curium_nvrtc::kernels! {
 ///     struct Kernels source "../tests/real/kernels/offset.cu" headers {
 ///         "offset.h" = "../tests/real/kernels/offset.h",

@@ -1,13 +1,11 @@
 //! Tests on a simulator with all checks on.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
-use curium_ptx::exec::{Report, Severity};
+use curium_ptx::exec::Severity;
 use curium_sys::FromProvider;
 
 use crate::config::Config;
-use crate::live::LiveObject;
 use crate::simulator::Simulator;
 
 /// The budget of a launch in a test.
@@ -77,8 +75,19 @@ pub fn test_with<D: FromProvider<Simulator>, R>(config: Config, body: impl FnOnc
         .driver()
         .unwrap_or_else(|error| panic!("no driver for the test: {error}"));
     let result = body(device);
-    let leaked = simulator.leaked_objects();
-    let failures = failures(&simulator.reports(), &leaked);
+    let mut failures = errors(&simulator);
+    // After an error the context is lost, and its objects cannot be destroyed: they are not waited
+    // for.
+    if failures.is_empty() {
+        let leaked = simulator.leaked_objects();
+        failures = errors(&simulator);
+        if failures.is_empty() {
+            failures = leaked
+                .iter()
+                .map(|object| format!("\n  leak: {object}"))
+                .collect();
+        }
+    }
     assert!(
         failures.is_empty(),
         "the test failed on the simulator with seed {seed}:{failures}"
@@ -86,20 +95,11 @@ pub fn test_with<D: FromProvider<Simulator>, R>(config: Config, body: impl FnOnc
     result
 }
 
-/// Returns a line for each error, or else for each leak: after an error the context is lost, and
-/// its objects cannot be destroyed.
-fn failures(reports: &[Report], leaked: &[LiveObject]) -> String {
-    let mut text = String::new();
-    for report in reports
+/// Returns a line for each error that the simulator has reported.
+fn errors(simulator: &Simulator) -> String {
+    let reports = simulator.reports();
+    let errors = reports
         .iter()
-        .filter(|report| report.severity() == Severity::Error)
-    {
-        write!(text, "\n  {report:#}").unwrap_or_default();
-    }
-    if text.is_empty() {
-        for object in leaked {
-            write!(text, "\n  leak: {object}").unwrap_or_default();
-        }
-    }
-    text
+        .filter(|report| report.severity() == Severity::Error);
+    errors.map(|report| format!("\n  {report:#}")).collect()
 }

@@ -13,9 +13,9 @@ use curium_test_kernels_random::{Options, Verdict, run};
 fn random_kernels() -> anyhow::Result<()> {
     let options = Options {
         seed: 0,
-        count: 50,
-        batch: 50,
-        wrong: 25,
+        count: 25,
+        batch: 25,
+        wrong: 12,
         shrink: true,
         max_failures: 2,
         work: PathBuf::from(env!("CARGO_TARGET_TMPDIR")),
@@ -30,7 +30,7 @@ fn random_kernels() -> anyhow::Result<()> {
         }
         Verdict::Finished(figures, failures) => {
             assert!(failures.is_empty(), "{figures:?}\n{}", failures.join("\n"));
-            assert_eq!((figures.programs, figures.wrong), (50, 25));
+            assert_eq!((figures.programs, figures.wrong), (25, 12));
         }
     }
     Ok(())

@@ -36,7 +36,6 @@ static SIMULATOR: LazyLock<PathBuf> = LazyLock::new(|| {
         "--features",
         "export",
     ]);
-    cargo.args(["--config", "profile.dev.debug=\"none\""]);
     // These tests run small kernels only, and the optimized simulator takes minutes to compile.
     for package in ["curium-ptx", "curium-sim"] {
         let unoptimized = format!("profile.dev.package.{package}.opt-level=0");

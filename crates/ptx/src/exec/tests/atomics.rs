@@ -254,7 +254,7 @@ LOOP:
     @!%q setp.ne.u32 %p1, 0, 0;
     @%p1 st.global.u32 [%p+64], 1;
     add.u32 %r7, %r7, 1;
-    setp.lt.u32 %p1, %r7, 2000;
+    setp.lt.u32 %p1, %r7, 500;
     @%p1 bra LOOP;"
             ),
             4096,
