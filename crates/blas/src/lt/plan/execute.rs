@@ -124,14 +124,13 @@ impl MatmulPlan {
 
     #[inline]
     fn begin<'a>(&self, stream: &'a Stream) -> Result<Operation<'a>> {
-        let operation = stream.enqueue(OPERATION)?;
-        if stream.context().as_raw() == self.lt.context().as_raw() {
-            return Ok(operation);
+        if stream.context().as_raw() != self.lt.context().as_raw() {
+            return Err(ShapeError::refused(
+                OPERATION,
+                "the stream belongs to another context than the plan",
+            ));
         }
-        Err(ShapeError::refused(
-            OPERATION,
-            "the stream belongs to another context than the plan",
-        ))
+        Ok(stream.enqueue(OPERATION)?)
     }
 
     /// Converts the factors of the host to their type.
