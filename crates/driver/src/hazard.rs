@@ -72,7 +72,6 @@ mod lease;
 mod lease_lock;
 mod operation;
 mod registrations;
-pub(crate) mod report;
 mod scope;
 mod sync_point;
 #[cfg(all(test, loom))]
@@ -83,6 +82,7 @@ pub use self::accesses::Accesses;
 pub(crate) use self::launch::LaunchLeases;
 pub use self::lease::HostAccess;
 pub(crate) use self::lease::Lease;
+pub(crate) use self::operation::Held;
 pub use self::operation::Operation;
 pub(crate) use self::scope::{CaptureLog, Scope};
 pub(crate) use self::sync_point::{SyncPoints, wait};

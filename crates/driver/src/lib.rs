@@ -173,7 +173,7 @@ pub use self::graph::replace::{GraphUpdate, UpdateFailure, UpdateFailureReason};
 pub use self::graph::semaphore::{GraphSemaphore, SemaphoreOwner};
 pub use self::graph::user_object::UserObject;
 pub use self::green_context::{GreenContextFlags, GreenContextOptions};
-pub use self::hazard::report::{HazardWait, observe_hazard_waits};
+
 pub use self::host_function::{HostFunction, HostFunctionWait};
 pub use self::image::{Image, ImageKind, KernelParameter};
 pub use self::jit::{
@@ -197,6 +197,7 @@ pub use self::stream::attribute::{
     AccessPolicyWindow, AccessProperty, MemorySyncDomain, MemorySyncDomainMap,
     SynchronizationPolicy,
 };
+pub use self::stream::hazard_wait::{HazardWait, observe_hazard_waits};
 pub use self::stream::memory_operation::{AttachMode, MemoryOperation, Reduction, WaitCondition};
 pub use self::stream::pool::{PooledStream, StreamPool};
 pub use self::stream::{AsRawStream, Stream, StreamFlags, StreamOptions};

@@ -5,7 +5,9 @@ mod create;
 
 mod attachment;
 pub(crate) mod attribute;
+mod enqueue;
 mod event;
+pub(crate) mod hazard_wait;
 mod memory_figures;
 pub(crate) mod memory_operation;
 pub(crate) mod pool;

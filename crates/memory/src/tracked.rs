@@ -223,9 +223,8 @@ impl Tracked {
         address: CUdeviceptr,
         is_write: bool,
     ) -> Result<()> {
-        self.end_host_attachment(KERNEL_ARGUMENT)?;
-        // The home stream made the last write of the whole buffer, so its device has access.
-        if self.accesses.begin_on_owner_stream(operation, is_write) {
+        // The owner stream made the last write of the whole buffer, so its device has access.
+        if !self.is_attached_to_host() && self.accesses.begin_on_owner_stream(operation, is_write) {
             Ok(())
         } else {
             self.admit_other(operation, address, is_write)
@@ -240,6 +239,7 @@ impl Tracked {
         address: CUdeviceptr,
         is_write: bool,
     ) -> Result<()> {
+        self.end_host_attachment(KERNEL_ARGUMENT)?;
         if is_write {
             self.before_write(operation)
         } else {
@@ -265,13 +265,16 @@ impl Tracked {
     /// ends, was forgotten, or failed to end the attachment.
     #[inline]
     pub(crate) fn end_host_attachment(&self, operation: &'static str) -> Result<()> {
-        let is_attached =
-            self.reach == Accessibility::Managed && self.reached.load(Ordering::Acquire) != 0;
-        if is_attached {
+        if self.is_attached_to_host() {
             self.attach_to_streams(operation)
         } else {
             Ok(())
         }
+    }
+
+    #[inline]
+    fn is_attached_to_host(&self) -> bool {
+        self.reach == Accessibility::Managed && self.reached.load(Ordering::Acquire) != 0
     }
 
     #[cold]

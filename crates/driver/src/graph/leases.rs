@@ -37,6 +37,7 @@ impl Leases {
         self.semaphores
             .iter()
             .for_each(|owner| owner.launched(stream));
+        // Without memory, nothing has to be ordered, and nothing waits for the launch.
         if self.memory.is_empty() {
             launch()
         } else {

@@ -3,16 +3,15 @@
 use std::sync::{Arc, OnceLock};
 
 use curium_sys::CUdeviceptr;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::history::{AccessList, History};
 use super::lease::{HostAccess, Leased, in_another_graph};
-use super::operation::Operation;
-use super::report::Memory;
+use super::operation::{Operation, complete};
 use super::scope::Scope;
 use super::sync_point::OPERATION;
 use super::thread_state::{check_not_ordering, is_ordering};
-use crate::stream::until_done::until_done;
+use crate::stream::hazard_wait::Memory;
 use crate::{Error, Result, Stream};
 
 /// The accesses to one allocation that later accesses may have to wait for.
@@ -156,10 +155,9 @@ impl Accesses {
     /// access. Does not check the capture of the calling thread.
     #[inline]
     pub fn begin_on_owner_stream(&self, operation: &mut Operation<'_>, is_write: bool) -> bool {
-        let Some(leased) = self.lease.get() else {
-            return false;
-        };
-        leased.begin_on_owner_stream(operation.stream(), is_write, || operation.register())
+        self.lease
+            .get()
+            .is_some_and(|leased| operation.begin_on_owner_stream(leased, is_write))
     }
 
     #[cold]
@@ -175,16 +173,22 @@ impl Accesses {
         if self.history.writer().scope().is_some() {
             return Err(in_another_graph());
         }
-        if let Some(leased) = self.lease.get() {
-            return operation.begin(leased, is_write);
-        }
         check_not_ordering(OPERATION)?;
-        let mut others = self.others.lock();
-        let Some(leased) = self.lease.get() else {
-            return self.history.before(&mut others, stream, is_write);
-        };
-        drop(others);
-        operation.begin(leased, is_write)
+        match self.lock_history() {
+            Ok(mut others) => self.history.before(&mut others, stream, is_write),
+            Err(leased) => operation.begin(leased, is_write),
+        }
+    }
+
+    /// Locks the history, or returns the lease that shares it with graphs.
+    #[inline]
+    fn lock_history(&self) -> std::result::Result<MutexGuard<'_, AccessList>, &Arc<Leased>> {
+        if let Some(leased) = self.lease.get() {
+            return Err(leased);
+        }
+        let others = self.others.lock();
+        // Under the lock: the first lease moves the history.
+        self.lease.get().map_or(Ok(others), Err)
     }
 
     #[cold]
@@ -230,97 +234,67 @@ impl Accesses {
     #[inline(never)]
     fn record_whole_write(&mut self, operation: &mut Operation<'_>) {
         if let Some(leased) = self.lease.get() {
-            if !record_without_lock(leased, operation, true) {
-                self.record_locked(operation, true);
-            }
+            operation.record(leased, true);
             if Arc::strong_count(leased) == 1 {
                 self.reclaim();
             }
-        } else if operation.is_captured() {
-            self.record_locked(operation, true);
         } else {
-            let others = self.others.get_mut();
-            if let Some(writer) = self.history.record_whole_write(others, operation.stream()) {
-                self.origin.get_or_insert(writer);
-            }
+            self.record_unleased_write(operation.stream());
+        }
+    }
+
+    #[inline(never)]
+    fn record_unleased_write(&mut self, stream: &Stream) {
+        let others = self.others.get_mut();
+        if let Some(writer) = self.history.record_whole_write(others, stream) {
+            self.origin.get_or_insert(writer);
         }
     }
 
     #[cold]
     #[inline(never)]
     fn record(&self, operation: &mut Operation<'_>, is_write: bool) {
-        if let Some(leased) = self.lease.get()
-            && record_without_lock(leased, operation, is_write)
-        {
-            return;
-        }
-        self.record_locked(operation, is_write);
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn record_locked(&self, operation: &mut Operation<'_>, is_write: bool) {
-        let stream = operation.stream();
-        if let Some(scope) = operation.scope() {
-            if let Some(leased) = self.lease.get() {
-                scope.record(leased, stream, is_write);
-            }
-        } else if is_ordering() {
-            self.record_in_observer(stream, is_write);
-        } else if let Some(leased) = self.record_unless_leased(stream, is_write) {
-            if operation.take(leased, is_write) {
-                leased.end(stream, is_write);
-            } else {
-                leased.record(stream, is_write);
-            }
-        }
-    }
-
-    /// Records an access, unless a graph leases the memory: then returns the lease. A capture may
-    /// have leased it since the access was ordered.
-    #[inline]
-    fn record_unless_leased(&self, stream: &Stream, is_write: bool) -> Option<&Arc<Leased>> {
         if let Some(leased) = self.lease.get() {
-            return Some(leased);
+            operation.record(leased, is_write);
+        } else {
+            self.record_unleased(operation, is_write);
         }
-        let mut others = self.others.lock();
-        // Under the lock: the first lease moves the history.
-        let leased = self.lease.get();
-        if leased.is_none() {
-            self.history.record(&mut others, stream, is_write);
+    }
+
+    #[inline(never)]
+    fn record_unleased(&self, operation: &mut Operation<'_>, is_write: bool) {
+        if is_ordering() {
+            self.record_in_observer(operation.stream(), is_write);
+        } else {
+            match self.lock_history() {
+                Ok(mut others) => self
+                    .history
+                    .record(&mut others, operation.stream(), is_write),
+                // A capture has leased it since the access was ordered.
+                Err(leased) => operation.record(leased, is_write),
+            }
         }
-        leased
     }
 
     /// Records an access that a call observer enqueued while its thread is ordering another one and
-    /// holds locks. If one of them is the lock of this memory, waits until the access has
-    /// completed, so that no later access has to wait for it.
+    /// holds locks, of which this memory's may be one.
     #[cold]
     fn record_in_observer(&self, stream: &Stream, is_write: bool) {
-        match (self.lease.get(), self.others.try_lock()) {
-            (None, Some(mut others)) => self.history.record(&mut others, stream, is_write),
-            // The error is one of earlier work: after this, nothing runs that a later access would
-            // have to wait for.
-            _ => until_done(stream).unwrap_or_default(),
+        match self.others.try_lock() {
+            Some(mut others) if self.lease.get().is_none() => {
+                self.history.record(&mut others, stream, is_write);
+            }
+            _ => complete(stream),
         }
     }
 
-    /// Returns the streams of the last accesses, which a write waits for. It may contain
-    /// duplicates.
-    ///
-    /// # Errors
-    ///
-    /// An argument error in a call observer whose thread is ordering an access.
-    pub fn users(&self) -> Result<Vec<Stream>> {
-        self.streams(false)
-    }
-
+    /// Returns the streams of the last accesses, or of the last writes.
     fn streams(&self, only_writes: bool) -> Result<Vec<Stream>> {
         check_not_ordering(OPERATION)?;
-        Ok(self.lease.get().map_or_else(
-            || self.history.streams(&self.others.lock(), only_writes),
-            |leased| leased.streams(only_writes),
-        ))
+        Ok(match self.lock_history() {
+            Ok(others) => self.history.streams(&others, only_writes),
+            Err(leased) => leased.streams(only_writes),
+        })
     }
 
     /// Waits on the host until every access has completed.
@@ -351,10 +325,11 @@ impl Accesses {
     /// An argument error if another view conflicts.
     #[inline]
     pub fn view(&self, operation: &'static str, is_write: bool) -> Result<HostAccess> {
-        self.lease.get().map_or_else(
-            || Ok(HostAccess::unleased(is_write)),
-            |leased| leased.view(operation, is_write),
-        )
+        let leased = self.lease.get();
+        if let Some(leased) = leased {
+            leased.begin_view(operation, is_write)?;
+        }
+        Ok(HostAccess::new(leased.cloned(), is_write))
     }
 
     /// Ends a view that was [left open](HostAccess::leave_open).
@@ -422,12 +397,6 @@ impl Accesses {
         self.lease = OnceLock::new();
         true
     }
-}
-
-/// Records an access to leased memory if it took no lock, and returns `true` then.
-#[inline]
-fn record_without_lock(leased: &Leased, operation: &Operation<'_>, is_write: bool) -> bool {
-    operation.holds_no_lock() && leased.record_on_owner_stream(operation.stream(), is_write)
 }
 
 /// Waits until the work of every stream has completed, and returns the first error.

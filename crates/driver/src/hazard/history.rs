@@ -4,8 +4,8 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::lease_lock::{FreeAccesses, Log};
-use super::report::{Hazard, Memory};
 use super::sync_point::{StreamPoint, wait};
+use crate::stream::hazard_wait::{Hazard, Memory};
 use crate::{Result, Stream};
 
 /// The accesses that a later access may have to wait for, except those on other streams than the
@@ -196,10 +196,7 @@ impl History {
 
     /// Records a read, or a write of a part or the whole, that was just enqueued on `stream`.
     pub(super) fn record(&self, others: &mut AccessList, stream: &Stream, is_write: bool) {
-        if self.writer == *stream {
-            return self.record_on_owner(stream, is_write);
-        }
-        if is_write {
+        if is_write && self.writer != *stream {
             others.retain(|other| {
                 other.point.stream != *stream && !stream.sync_points().has_waited(&other.point)
             });
@@ -211,7 +208,12 @@ impl History {
     /// Records an access that was just enqueued on `stream`, the owner stream.
     #[inline]
     pub(super) fn record_on_owner(&self, stream: &Stream, is_write: bool) {
-        let sync_points = stream.sync_points().count();
+        self.raise(stream.sync_points().count(), is_write);
+    }
+
+    /// Sets the number of the last read, or write, on the owner stream, unless it is higher.
+    #[inline]
+    fn raise(&self, sync_points: u64, is_write: bool) {
         let last = if is_write { &self.written } else { &self.read };
         if last.load(Ordering::Relaxed) < sync_points {
             last.fetch_max(sync_points, Ordering::Relaxed);
@@ -228,9 +230,7 @@ impl History {
         is_write: bool,
     ) {
         if self.writer == *stream {
-            let last = if is_write { &self.written } else { &self.read };
-            last.fetch_max(sync_points, Ordering::Relaxed);
-            return;
+            return self.raise(sync_points, is_write);
         }
         others.push(stream, sync_points, is_write);
         self.writes_freely.store(NOBODY, Ordering::Relaxed);
@@ -259,12 +259,6 @@ impl History {
         let mut moved = Self::since(&self.writer, written, NOBODY, self.memory);
         *moved.read.get_mut() = self.read.swap(0, Ordering::Relaxed);
         moved
-    }
-
-    /// Takes the history out.
-    pub(super) fn take(&mut self) -> Self {
-        let empty = Self::allocated(&self.writer, self.memory);
-        std::mem::replace(self, empty)
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread;
 
 use super::lease::{LAUNCH, Lease};
-use super::lease_lock::{Claimable as _, LaunchRecord, Launches, launch_holding};
+use super::lease_lock::{LaunchRecord, Launches, launch_holding};
 use super::sync_point::StreamPoint;
 use super::thread_state::{Ordering, check_idle, is_ordering};
 use crate::{Result, Stream, emit_event};
@@ -38,16 +38,6 @@ impl LaunchLeases {
         stream: &Stream,
         launch: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
-        // Nothing has to be ordered, and nothing waits for the launch.
-        if self.is_empty() {
-            launch()
-        } else {
-            self.launch_leasing(stream, launch)
-        }
-    }
-
-    #[inline]
-    fn launch_leasing(&self, stream: &Stream, launch: impl FnOnce() -> Result<()>) -> Result<()> {
         check_idle(LAUNCH)?;
         let mut launches = self.record.lock();
         if launches.missing.is_empty()
@@ -108,7 +98,7 @@ impl LaunchLeases {
     /// Records the launches in the logs of all allocations.
     fn release_all(&self) {
         for lease in &self.leases {
-            lease.lock().release_holder(&self.record);
+            lease.leased.lock.release_holder(&self.record);
         }
     }
 }
@@ -135,7 +125,7 @@ impl Default for LaunchLeases {
 impl Drop for LaunchLeases {
     #[inline]
     fn drop(&mut self) {
-        if self.leases.is_empty() {
+        if self.is_empty() {
             return;
         }
         if is_ordering() {

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering};
 use parking_lot::Mutex;
 
 use super::history::{AccessList, History};
-use super::lease_lock::{Claimable, LeaseLock};
-use super::sync_point::{OPERATION, StreamPoint};
+use super::lease_lock::{Claim, Claimable, LeaseLock};
+use super::sync_point::OPERATION;
 use super::thread_state::{check_not_ordering, is_nested};
 use crate::base::release::release;
 use crate::{Error, Result, Stream};
@@ -18,7 +18,7 @@ use crate::{Error, Result, Stream};
 /// Created when a capture first uses the memory; dropped with the owner or the last of the graphs,
 /// whichever is later.
 pub(crate) struct Leased {
-    lock: LeaseLock<History>,
+    pub(super) lock: LeaseLock<History>,
     /// `true` if the memory was freed while graphs lease it. Set under `lock`.
     is_revoked: AtomicBool,
     /// The number of host views that read, or [`VIEWED_TO_WRITE`]. Views begin under `lock`, and
@@ -34,7 +34,7 @@ type End = Box<dyn FnOnce(History, AccessList) -> Result<()> + Send>;
 /// The right of a graph to use memory.
 #[derive(Clone)]
 pub(crate) struct Lease {
-    leased: Arc<Leased>,
+    pub(super) leased: Arc<Leased>,
     is_write: bool,
 }
 
@@ -67,75 +67,18 @@ impl Leased {
         std::ptr::from_ref(self).addr()
     }
 
-    /// Returns `true` if an access on `stream` needs no lock. `begin` registers its operation
-    /// there.
-    #[inline]
-    pub(super) fn begin_on_owner_stream(
-        &self,
-        stream: &Stream,
-        is_write: bool,
-        begin: impl FnOnce() -> bool,
-    ) -> bool {
-        self.is_owner_stream(stream) && self.lock.begin_on_owner_stream(is_write, begin)
-    }
-
+    /// Returns `true` if `stream` is the owner stream.
     #[inline]
     pub(super) fn is_owner_stream(&self, stream: &Stream) -> bool {
         self.lock
             .is_owner_stream(stream.sync_points().registrations())
     }
 
-    /// Begins an access of the owner. It ends with [`Leased::end`] or [`Leased::cancel`].
-    pub(super) fn begin(&self, stream: &Stream, is_write: bool) -> Result<()> {
-        check_not_ordering(OPERATION)?;
-        self.lock.begin(is_write, is_nested(), |history, others| {
-            history.before(others, stream, is_write)
-        })
-    }
-
-    /// Records an access that was begun without the lock: its operation is registered, or the
-    /// memory was leased later.
-    pub(super) fn record(&self, stream: &Stream, is_write: bool) {
-        self.lock
-            .peek(|history, others| history.record(others, stream, is_write));
-    }
-
-    /// Records an access on `stream` if that is the owner stream, and returns `true` then. The
-    /// access takes no lock.
-    #[inline]
-    pub(super) fn record_on_owner_stream(&self, stream: &Stream, is_write: bool) -> bool {
-        let is_owner_stream = self.is_owner_stream(stream);
-        if is_owner_stream {
-            self.lock.log.record_on_owner(stream, is_write);
-        }
-        is_owner_stream
-    }
-
-    /// Records an access of the owner and ends it.
-    pub(super) fn end(&self, stream: &Stream, is_write: bool) {
-        self.lock.end(is_write, |history, others| {
-            history.record(others, stream, is_write);
-        });
-    }
-
-    /// Ends an access of the owner that was not enqueued.
-    pub(super) fn cancel(&self, is_write: bool) {
-        self.lock.end(is_write, |_, _| {});
-    }
-
     /// Returns the streams of all accesses, or of writes.
     pub(super) fn streams(&self, only_writes: bool) -> Vec<Stream> {
         // Only launches that write conflict with a read.
-        self.lock
-            .with(!only_writes, is_nested(), |history, others| {
-                history.streams(others, only_writes)
-            })
-    }
-
-    /// Creates a history of the same memory for the work of a capture, starting with a write at
-    /// `root`.
-    pub(super) fn captured_since(&self, root: &StreamPoint) -> History {
-        self.lock.log.captured_since(root)
+        let mut guard = self.lock.lock_recalled(!only_writes, is_nested());
+        self.lock.log.streams(guard.locked(), only_writes)
     }
 
     /// Sets the function that frees the memory when no graph leases it any more.
@@ -148,42 +91,25 @@ impl Leased {
 
     /// Revokes the leases of all graphs: they cannot be launched any more.
     pub(super) fn revoke(&self) {
-        self.lock.with(true, is_nested(), |_, _| {
-            self.is_revoked.store(true, Ordering::Relaxed);
-        });
+        let _guard = self.lock.lock_recalled(true, is_nested());
+        self.is_revoked.store(true, Ordering::Relaxed);
     }
 
     /// Begins a host view, which has yet to wait for the device.
-    pub(super) fn view(
-        self: &Arc<Self>,
-        operation: &'static str,
-        is_write: bool,
-    ) -> Result<HostAccess> {
+    pub(super) fn begin_view(&self, operation: &'static str, is_write: bool) -> Result<()> {
         check_not_ordering(operation)?;
-        let has_begun = self
-            .lock
-            .with(is_write, is_nested(), |_, _| self.begin_view(is_write));
-        if has_begun {
-            Ok(HostAccess {
-                leased: Some(Arc::clone(self)),
-                is_write,
-            })
-        } else {
+        let _guard = self.lock.lock_recalled(is_write, is_nested());
+        if self.is_viewed(is_write) {
             let reason = "another view of the memory exists";
-            Err(Error::argument(operation, reason))
+            return Err(Error::argument(operation, reason));
         }
-    }
-
-    /// Begins a host view under the lock. Returns `false` if another one conflicts.
-    fn begin_view(&self, is_write: bool) -> bool {
-        let is_free = !self.is_viewed(is_write);
         // Views only end in the meantime, because all of them begin under the lock.
-        if is_free && is_write {
+        if is_write {
             self.views.store(VIEWED_TO_WRITE, Ordering::Relaxed);
-        } else if is_free {
+        } else {
             self.views.fetch_add(1, Ordering::Relaxed);
         }
-        is_free
+        Ok(())
     }
 
     /// Ends a host view. A thread that observes the end also observes the host's reads and writes.
@@ -204,7 +130,7 @@ impl Leased {
     /// Takes the accesses out.
     pub(super) fn take_history(&mut self) -> (History, AccessList) {
         let (history, others) = self.lock.get_mut();
-        (history.take(), std::mem::take(others))
+        (history.leave(), std::mem::take(others))
     }
 }
 
@@ -247,25 +173,16 @@ impl Lease {
 }
 
 impl Claimable<History> for Lease {
-    #[inline]
-    fn lock(&self) -> &LeaseLock<History> {
-        &self.leased.lock
-    }
-
-    #[inline]
-    fn is_write(&self) -> bool {
-        self.is_write
+    fn claim(&self) -> Claim<'_, History> {
+        self.leased.lock.claim(self.is_write)
     }
 }
 
 impl HostAccess {
-    /// Creates a view of memory that no graph leases.
+    /// Creates the view that has begun of `leased`, if graphs lease the memory.
     #[inline]
-    pub(super) fn unleased(is_write: bool) -> Self {
-        Self {
-            leased: None,
-            is_write,
-        }
+    pub(super) fn new(leased: Option<Arc<Leased>>, is_write: bool) -> Self {
+        Self { leased, is_write }
     }
 
     /// Leaves the view of a writer open until

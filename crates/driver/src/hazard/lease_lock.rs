@@ -89,7 +89,7 @@ struct Users {
 }
 
 /// The held lock. Dropping it publishes the accesses that are free afterwards.
-struct Guard<'a, L: Log> {
+pub(super) struct Guard<'a, L: Log> {
     shared: MutexGuard<'a, Shared<L>>,
     lock: &'a LeaseLock<L>,
 }
@@ -123,7 +123,8 @@ impl<L: Log> LeaseLock<L> {
         }
     }
 
-    fn lock(&self) -> Guard<'_, L> {
+    /// Locks the allocation, without recording the launches of its holders.
+    pub(super) fn lock(&self) -> Guard<'_, L> {
         Guard {
             shared: self.shared.lock(),
             lock: self,
@@ -137,8 +138,8 @@ impl<L: Log> LeaseLock<L> {
     }
 
     /// Returns `true` if an access on the owner stream needs no lock. `begin` registers its
-    /// operation there if necessary, and returns `false` if it cannot; the operation ends after its
-    /// access is recorded.
+    /// operation there if necessary, and returns `false` if it cannot. The operation deregisters
+    /// after its access is recorded.
     #[inline]
     pub(super) fn begin_on_owner_stream(
         &self,
@@ -154,8 +155,7 @@ impl<L: Log> LeaseLock<L> {
     }
 
     /// Begins an access of the owner, which `order` orders after earlier ones. It ends with
-    /// [`LeaseLock::end`] unless `order` fails. A thread that `is_nested` in another access does
-    /// not wait for claims.
+    /// [`LeaseLock::end`] unless `order` fails.
     pub(super) fn begin<E>(
         &self,
         is_write: bool,
@@ -176,22 +176,10 @@ impl<L: Log> LeaseLock<L> {
         guard.wake();
     }
 
-    /// Passes the accesses, including everything that conflicts with a read or a write, to
-    /// `operation`. No launch takes place in the meantime. A thread that `is_nested` in another
-    /// access does not wait for claims.
-    pub(super) fn with<T>(
-        &self,
-        is_write: bool,
-        is_nested: bool,
-        operation: impl FnOnce(&L, &mut L::Locked) -> T,
-    ) -> T {
-        let mut guard = self.lock_recalled(is_write, is_nested);
-        operation(&self.log, &mut guard.shared.locked)
-    }
-
     /// Locks the allocation, and recalls it from executable graphs that conflict with a read, or a
-    /// write.
-    fn lock_recalled(&self, is_write: bool, is_nested: bool) -> Guard<'_, L> {
+    /// write. No such launch takes place in the meantime. A thread that `is_nested` in another
+    /// access does not wait for claims.
+    pub(super) fn lock_recalled(&self, is_write: bool, is_nested: bool) -> Guard<'_, L> {
         let mut guard = self.lock();
         if !is_nested {
             guard.wait_while(|shared| shared.claims.conflict(is_write));
@@ -200,18 +188,13 @@ impl<L: Log> LeaseLock<L> {
         guard
     }
 
-    /// Passes the accesses to `operation`, without launches that are not yet recorded.
-    pub(super) fn peek<T>(&self, operation: impl FnOnce(&L, &mut L::Locked) -> T) -> T {
-        operation(&self.log, &mut self.lock().shared.locked)
-    }
-
     /// Returns the accesses of a lock that is not shared.
     pub(super) fn get_mut(&mut self) -> (&mut L, &mut L::Locked) {
         (&mut self.log, &mut self.shared.get_mut().locked)
     }
 
     /// Claims the allocation for a launch, once no other claim conflicts.
-    fn claim(&self, is_write: bool) -> Claim<'_, L> {
+    pub(super) fn claim(&self, is_write: bool) -> Claim<'_, L> {
         let mut guard = self.lock();
         guard.wait_while(|shared| shared.claims.conflict(is_write));
         *guard.shared.claims.count_mut(is_write) += 1;
@@ -233,6 +216,11 @@ impl<L: Log> LeaseLock<L> {
 }
 
 impl<L: Log> Guard<'_, L> {
+    /// Returns the accesses that the lock protects.
+    pub(super) fn locked(&mut self) -> &mut L::Locked {
+        &mut self.shared.locked
+    }
+
     /// Publishes which accesses on the owner stream need no lock once this one is released.
     fn publish(&self) {
         let shared = &*self.shared;
@@ -320,15 +308,12 @@ impl<U> Launches<U> {
 
 /// A lease as used by a launch.
 pub(super) trait Claimable<L: Log> {
-    /// Returns the lock of the allocation.
-    fn lock(&self) -> &LeaseLock<L>;
-
-    /// Returns `true` if the graph writes the allocation.
-    fn is_write(&self) -> bool;
+    /// Claims the allocation.
+    fn claim(&self) -> Claim<'_, L>;
 }
 
 /// A claim of an allocation, which ends when it is dropped.
-struct Claim<'a, L: Log> {
+pub(super) struct Claim<'a, L: Log> {
     lock: &'a LeaseLock<L>,
     is_write: bool,
 }
@@ -388,7 +373,7 @@ pub(super) fn launch_holding<L: Log, A: Claimable<L>, E>(
         let mut claims = Vec::with_capacity(wanted.len());
         for &index in &wanted {
             let lease = &leases[index];
-            let claim = lease.lock().claim(lease.is_write());
+            let claim = lease.claim();
             claim.hold(record, index, |log, locked| order(lease, log, locked))?;
             claims.push(claim);
         }

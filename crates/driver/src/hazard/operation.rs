@@ -11,9 +11,10 @@ use curium_sys::{CUdeviceptr, CUstream};
 use super::lease::Leased;
 use super::scope::Scope;
 use super::sync_point::OPERATION;
-use super::thread_state::{self, check_not_ordering, is_nested};
-use crate::base::capture_guard::{self, ON_THE_SCOPE};
+use super::thread_state::{self, check_not_ordering, is_nested, is_ordering};
+use crate::base::capture_guard::ON_THE_SCOPE;
 use crate::base::kept_value::Key;
+use crate::stream::until_done::until_done;
 use crate::{AsRawStream as _, Driver, Result, Stream};
 
 /// An operation that is being enqueued on a stream.
@@ -35,192 +36,59 @@ use crate::{AsRawStream as _, Driver, Result, Stream};
 pub struct Operation<'a> {
     stream: &'a Stream,
     name: &'static str,
-    /// [`Drop`] releases it, so dropping the field does nothing.
-    held: ManuallyDrop<Held>,
+    /// `None` if it holds nothing. [`Drop`] releases it, so dropping the field does nothing.
+    held: ManuallyDrop<Option<Held>>,
     /// The counts of what a thread holds make this type `!Send`.
     _not_send: PhantomData<*const ()>,
 }
 
-/// The locks of an operation, which other threads may wait for.
-#[derive(Debug)]
-enum Held {
-    /// No lock: no graph leases the memory, and the stream belongs to no capture.
-    Nothing,
-    /// No lock, and the driver call may wait for the stream: accesses to leased memory are locked
-    /// one by one.
-    Blocking,
-    /// The operation is registered on its stream: its accesses to leased memory need no lock.
+/// What an operation holds, and other threads may wait for.
+#[derive(Debug, Default)]
+pub(crate) struct Held {
+    registration: Registration,
+    /// In a box: an operation is moved often, and rarely has any.
+    locks: Option<Box<Locks>>,
+}
+
+/// The registration of an operation on its stream ([`Registrations`](super::registrations)).
+///
+/// As large as a word, because padding would be copied piece by piece.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[repr(usize)]
+enum Registration {
+    /// The operation has accessed no leased memory that needs no lock.
+    #[default]
+    Possible,
+    /// Accesses on the owner stream need no lock.
     Registered,
-    /// Locks of a capture or of leased memory, in a box: an operation is moved often, and rarely
-    /// has any.
-    Locks(Box<Locks>),
+    /// The driver call may wait for the stream, so accesses are locked one by one.
+    Blocking,
 }
 
 #[derive(Debug, Default)]
 struct Locks {
     capture: Option<Arc<Scope>>,
-    /// As for [`Held::Blocking`].
-    is_blocking: bool,
-    /// As for [`Held::Registered`], for accesses that are not in `leases`.
-    is_registered: bool,
     /// Leased memory that is locked for the access, and `true` if it is written.
     leases: Vec<(Arc<Leased>, bool)>,
 }
 
-impl Stream {
-    /// Begins an operation that a graph can contain. `name` is the function that the user called,
-    /// such as `DeviceBuffer::fill`.
-    ///
-    /// # Errors
-    ///
-    /// An argument error if this thread is in a [capture closure](crate::Graph::capture) and the
-    /// stream is not part of that capture: the work would run immediately and be missing from the
-    /// graph. An argument error if the stream belongs to a capture and a
-    /// [call observer](crate::observe_calls) calls this while its thread is ordering another
-    /// access.
-    #[inline]
-    pub fn enqueue(&self, name: &'static str) -> Result<Operation<'_>> {
-        self.enqueue_or(name, ON_THE_SCOPE)
-    }
-
-    /// Begins an operation like [`Stream::enqueue`]. `instead` is the advice of the error: what can
-    /// be captured in its place.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Stream::enqueue`].
-    #[inline]
-    pub fn enqueue_or(&self, name: &'static str, instead: &str) -> Result<Operation<'_>> {
-        // Only the locks come from the rare path, so that an operation outside captures is written
-        // once, and not copied.
-        let held = if self.is_in_capture() {
-            Operation::enter_capture(self, name, instead)?
-        } else {
-            Held::Nothing
-        };
-        Ok(Operation {
-            stream: self,
-            name,
-            held: ManuallyDrop::new(held),
-            _not_send: PhantomData,
-        })
-    }
-
-    /// Begins the release of memory or of a handle in the order of the stream. Destructors, which
-    /// cannot fail, may do this in every capture closure.
-    ///
-    /// # Errors
-    ///
-    /// An argument error in a [call observer](crate::observe_calls), as for [`Stream::enqueue`].
-    #[inline]
-    pub fn enqueue_release(&self, name: &'static str) -> Result<Operation<'_>> {
-        let mut operation = Operation::new(self, name);
-        if self.scope().is_some() {
-            operation.enter()?;
-        }
-        Ok(operation)
-    }
-
-    /// Begins an operation that no graph can contain.
-    ///
-    /// # Errors
-    ///
-    /// An argument error if the stream belongs to a [capture](crate::Graph::capture) in progress,
-    /// or if this thread is in a capture closure.
-    #[inline]
-    pub fn enqueue_uncaptured(&self, name: &'static str) -> Result<Operation<'_>> {
-        if self.is_in_capture() {
-            self.check_uncaptured(name)?;
-        }
-        Ok(Operation::new(self, name))
-    }
-
-    /// Begins an operation that must be executed, and not captured, even if other code captures the
-    /// stream through its handle. `instead` is the advice of the error: what can be captured in its
-    /// place.
-    ///
-    /// CUDA: `cuStreamIsCapturing`.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Stream::enqueue_uncaptured`]; an argument error if other code captures the stream;
-    /// an error returned by the driver.
-    pub fn enqueue_now(&self, name: &'static str, instead: &str) -> Result<Operation<'_>> {
-        self.check_recorded(name, instead)?;
-        if self.is_capturing()? {
-            return Err(capture_guard::refused_on_captured(name, instead));
-        }
-        Ok(Operation::new(self, name))
-    }
-}
-
-/// Checks of operations that enqueue nothing yet, or nothing themselves.
-impl Stream {
-    /// Returns the error of [`Stream::enqueue_or`], without beginning an operation.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Stream::enqueue`].
-    #[inline]
-    pub fn check_enqueue(&self, name: &'static str, instead: &str) -> Result<()> {
-        self.enqueue_or(name, instead).map(drop)
-    }
-
-    /// Returns the error of [`Stream::enqueue_uncaptured`], without beginning an operation.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Stream::enqueue_uncaptured`].
-    #[inline]
-    pub fn check_enqueue_uncaptured(&self, name: &'static str) -> Result<()> {
-        self.enqueue_uncaptured(name).map(drop)
-    }
-
-    /// Returns the error of [`Stream::enqueue_now`], without beginning an operation.
-    ///
-    /// CUDA: `cuStreamIsCapturing`.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Stream::enqueue_now`].
-    #[inline]
-    pub fn check_enqueue_now(&self, name: &'static str, instead: &str) -> Result<()> {
-        self.enqueue_now(name, instead).map(drop)
-    }
-}
-
 impl<'a> Operation<'a> {
-    /// Creates the operation of a launch in place, because launches are the most frequent
-    /// operations. `kernel::admission` checks its captures before it gives it to anyone.
+    /// Creates an operation, which holds its capture.
     #[inline]
-    pub(crate) fn launch(stream: &'a Stream) -> Self {
-        Self::new(stream, "Kernel::launch")
-    }
-
-    /// Checks the captures of a launch, as [`Stream::enqueue`] does.
-    #[cold]
-    pub(crate) fn admit(&mut self) -> Result<()> {
-        self.stream.check_recorded(self.name, ON_THE_SCOPE)?;
-        self.enter()
-    }
-
-    #[inline]
-    fn new(stream: &'a Stream, name: &'static str) -> Self {
+    pub(crate) fn new(stream: &'a Stream, name: &'static str, held: Option<Held>) -> Self {
         Self {
             stream,
             name,
-            held: ManuallyDrop::new(Held::Nothing),
+            held: ManuallyDrop::new(held),
             _not_send: PhantomData,
         }
     }
 
+    /// Checks the captures of a launch, whose operation was created in place without a check.
     #[cold]
-    #[inline(never)]
-    fn enter_capture(stream: &Stream, name: &'static str, instead: &str) -> Result<Held> {
-        stream.check_recorded(name, instead)?;
-        let mut operation = Operation::new(stream, name);
-        operation.enter()?;
-        Ok(std::mem::replace(&mut *operation.held, Held::Nothing))
+    pub(crate) fn admit(&mut self) -> Result<()> {
+        *self.held = self.stream.enter_capture(self.name, ON_THE_SCOPE)?;
+        Ok(())
     }
 
     /// Declares that the driver call of the operation may block until earlier work on the stream
@@ -229,9 +97,9 @@ impl<'a> Operation<'a> {
     #[must_use]
     #[inline]
     pub fn blocking(mut self) -> Self {
-        match &mut *self.held {
-            Held::Locks(locks) => locks.is_blocking = true,
-            _ => self.held = ManuallyDrop::new(Held::Blocking),
+        let held = self.held.get_or_insert_default();
+        if held.registration == Registration::Possible {
+            held.registration = Registration::Blocking;
         }
         self
     }
@@ -275,10 +143,16 @@ impl<'a> Operation<'a> {
     /// captured.
     #[inline]
     pub fn keep<T: Any + Send + Sync>(&self, value: &Arc<T>) {
+        if self.held.is_some() {
+            self.keep_captured(value);
+        }
+    }
+
+    #[cold]
+    fn keep_captured<T: Any + Send + Sync>(&self, value: &Arc<T>) {
         if let Some(scope) = self.scope() {
-            scope.keep(Key::Shared(Arc::as_ptr(value).addr()), || {
-                Arc::clone(value) as _
-            });
+            let key = Key::Shared(Arc::as_ptr(value).addr());
+            scope.keep(key, || Arc::clone(value) as _);
         }
     }
 
@@ -318,164 +192,176 @@ impl<'a> Operation<'a> {
     /// Returns the capture that receives the operation.
     #[inline]
     pub(crate) fn scope(&self) -> Option<&Arc<Scope>> {
-        if let Held::Locks(locks) = &*self.held {
-            locks.capture.as_ref()
-        } else {
-            None
-        }
+        self.locks()?.capture.as_ref()
+    }
+
+    /// Begins an access to leased memory if it is known to need neither a wait nor a lock.
+    #[inline]
+    pub(super) fn begin_on_owner_stream(&mut self, leased: &Leased, is_write: bool) -> bool {
+        leased.is_owner_stream(self.stream)
+            && leased
+                .lock
+                .begin_on_owner_stream(is_write, || self.register())
     }
 
     /// Begins an access to leased memory, which locks the memory.
     #[inline]
     pub(super) fn begin(&mut self, leased: &Arc<Leased>, is_write: bool) -> Result<()> {
-        leased.begin(self.stream, is_write)?;
-        self.locks().leases.push((Arc::clone(leased), is_write));
+        leased
+            .lock
+            .begin(is_write, is_nested(), |history, others| {
+                history.before(others, self.stream, is_write)
+            })?;
+        self.locks_mut().leases.push((Arc::clone(leased), is_write));
         thread_state::hold();
         Ok(())
     }
 
-    /// Returns `true` if the operation is registered on the stream, and registers it unless it may
-    /// block or a launch waits for the operations of the stream.
+    /// Records an access to leased memory, and ends it.
     #[inline]
-    pub(super) fn register(&mut self) -> bool {
-        match &*self.held {
-            Held::Nothing => {
-                let has_begun = self.count_registration();
-                if has_begun {
-                    // The old value owns nothing, and is not dropped.
-                    self.held = ManuallyDrop::new(Held::Registered);
-                }
-                has_begun
-            }
-            Held::Blocking => false,
-            Held::Registered => true,
-            Held::Locks(_) => self.register_with_locks(),
+    pub(super) fn record(&mut self, leased: &Arc<Leased>, is_write: bool) {
+        let is_lock_free = self.is_registered() && self.locks().is_none();
+        if is_lock_free && leased.is_owner_stream(self.stream) {
+            leased.lock.log.record_on_owner(self.stream, is_write);
+        } else {
+            self.record_locked(leased, is_write);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn register_with_locks(&mut self) -> bool {
-        let has_begun =
-            self.is_registered() || !self.locks().is_blocking && self.count_registration();
-        self.locks().is_registered = has_begun;
-        has_begun
-    }
-
-    #[inline]
-    fn count_registration(&self) -> bool {
-        let has_begun = self.stream.sync_points().registrations().begin();
-        if has_begun {
-            thread_state::hold();
-        }
-        has_begun
-    }
-
-    /// Returns `true` if the operation is registered on the stream.
-    #[inline]
-    pub(super) fn is_registered(&self) -> bool {
-        match &*self.held {
-            Held::Nothing | Held::Blocking => false,
-            Held::Registered => true,
-            Held::Locks(locks) => locks.is_registered,
+    fn record_locked(&mut self, leased: &Arc<Leased>, is_write: bool) {
+        if let Some(scope) = self.scope() {
+            scope.record(leased, self.stream, is_write);
+        } else if is_ordering() {
+            complete(self.stream);
+        } else if self.unlock(leased, is_write) {
+            leased.lock.end(is_write, |history, others| {
+                history.record(others, self.stream, is_write);
+            });
+        } else {
+            // The operation is registered, or the memory was leased after the access was ordered.
+            let mut guard = leased.lock.lock();
+            let history = &leased.lock.log;
+            history.record(guard.locked(), self.stream, is_write);
         }
     }
 
-    /// Returns `true` if the operation is registered on the stream and holds no lock.
-    #[inline]
-    pub(super) fn holds_no_lock(&self) -> bool {
-        matches!(*self.held, Held::Registered)
-    }
-
-    /// Removes an access to leased memory, to end it. Returns `false` if it was ordered before the
-    /// memory was leased.
-    #[inline]
-    pub(super) fn take(&mut self, leased: &Arc<Leased>, is_write: bool) -> bool {
-        let Held::Locks(locks) = &mut *self.held else {
+    /// Removes the lock of an access to leased memory, which the caller ends. Returns `false` if
+    /// there is none.
+    fn unlock(&mut self, leased: &Arc<Leased>, is_write: bool) -> bool {
+        let Some(Held {
+            locks: Some(locks), ..
+        }) = &mut *self.held
+        else {
             return false;
         };
         let index = locks
             .leases
             .iter()
-            .rposition(|(held, write)| Arc::ptr_eq(held, leased) && *write == is_write);
-        let Some(index) = index else {
-            return false;
-        };
-        locks.leases.swap_remove(index);
-        thread_state::release(1);
-        true
+            .rposition(|(locked, write)| Arc::ptr_eq(locked, leased) && *write == is_write);
+        if let Some(index) = index {
+            locks.leases.swap_remove(index);
+            thread_state::release(1);
+        }
+        index.is_some()
+    }
+
+    /// Registers the operation on the stream, unless it may block or a launch waits for the
+    /// operations of the stream. Returns `true` if it is registered.
+    #[inline]
+    fn register(&mut self) -> bool {
+        if self.registration() == Registration::Possible
+            && self.stream.sync_points().registrations().begin()
+        {
+            self.held.get_or_insert_default().registration = Registration::Registered;
+            thread_state::hold();
+        }
+        self.is_registered()
+    }
+
+    #[inline]
+    fn registration(&self) -> Registration {
+        self.held
+            .as_ref()
+            .map_or(Registration::Possible, |held| held.registration)
+    }
+
+    /// Returns `true` if the operation is registered on the stream.
+    #[inline]
+    fn is_registered(&self) -> bool {
+        self.registration() == Registration::Registered
+    }
+
+    #[inline]
+    fn locks(&self) -> Option<&Locks> {
+        self.held.as_ref()?.locks.as_deref()
     }
 
     /// Returns `true` if the operation accesses leased memory.
     #[must_use]
     #[inline]
     pub fn holds_leases(&self) -> bool {
-        self.is_registered()
-            || matches!(&*self.held, Held::Locks(locks) if !locks.leases.is_empty())
-    }
-
-    /// Enters the capture that the stream belongs to, if it has not ended.
-    #[cold]
-    #[inline(never)]
-    fn enter(&mut self) -> Result<()> {
-        check_not_ordering(OPERATION)?;
-        if let Some(scope) = self.stream.scope()
-            && scope.enter(is_nested())
-        {
-            self.locks().capture = Some(Arc::clone(scope));
-            thread_state::hold();
-        }
-        Ok(())
+        self.is_registered() || self.locks().is_some_and(|locks| !locks.leases.is_empty())
     }
 
     /// Returns the locks, creating an empty set if there are none.
-    fn locks(&mut self) -> &mut Locks {
-        if !matches!(*self.held, Held::Locks(_)) {
-            let is_blocking = matches!(*self.held, Held::Blocking);
-            let locks = Locks {
-                is_blocking,
-                is_registered: self.is_registered(),
-                ..Locks::default()
-            };
-            *self.held = Held::Locks(Box::new(locks));
-        }
-        let Held::Locks(locks) = &mut *self.held else {
-            unreachable!("the locks were created above")
-        };
-        locks
+    fn locks_mut(&mut self) -> &mut Locks {
+        self.held
+            .get_or_insert_default()
+            .locks
+            .get_or_insert_default()
     }
 
     #[cold]
     #[inline(never)]
     fn release(&mut self) {
-        match &mut *self.held {
-            Held::Nothing | Held::Blocking => {}
-            Held::Registered => self.deregister(),
-            Held::Locks(locks) => {
-                let locks = std::mem::take(&mut **locks);
-                *self.held = Held::Nothing;
-                self.unlock(&locks);
-            }
+        if self.is_registered() {
+            thread_state::release(1);
+            self.stream.sync_points().registrations().end();
         }
+        // Releases the locks.
+        *self.held = None;
     }
+}
 
-    #[inline]
-    fn deregister(&self) {
-        thread_state::release(1);
-        self.stream.sync_points().registrations().end();
-    }
+/// Waits until the work on `stream` has completed, so that no later access has to wait for it. An
+/// error is one of earlier work: after it, nothing runs that a later access would have to wait for.
+#[cold]
+pub(super) fn complete(stream: &Stream) {
+    until_done(stream).unwrap_or_default();
+}
 
+impl Held {
+    /// Enters the capture that `stream` belongs to, if it has not ended.
     #[cold]
     #[inline(never)]
-    fn unlock(&self, locks: &Locks) {
-        if locks.is_registered {
-            self.deregister();
+    pub(crate) fn for_capture(stream: &Stream) -> Result<Option<Self>> {
+        check_not_ordering(OPERATION)?;
+        let Some(scope) = stream.scope().filter(|scope| scope.enter(is_nested())) else {
+            return Ok(None);
+        };
+        thread_state::hold();
+        let locks = Locks {
+            capture: Some(Arc::clone(scope)),
+            leases: Vec::new(),
+        };
+        Ok(Some(Self {
+            registration: Registration::Possible,
+            locks: Some(Box::new(locks)),
+        }))
+    }
+}
+
+impl Drop for Locks {
+    #[cold]
+    #[inline(never)]
+    fn drop(&mut self) {
+        thread_state::release(self.leases.len() + usize::from(self.capture.is_some()));
+        for (leased, is_write) in &self.leases {
+            leased.lock.end(*is_write, |_, _| {});
         }
-        thread_state::release(locks.leases.len() + usize::from(locks.capture.is_some()));
-        for (leased, is_write) in &locks.leases {
-            leased.cancel(*is_write);
-        }
-        if let Some(scope) = &locks.capture {
+        if let Some(scope) = &self.capture {
             scope.leave();
         }
     }
@@ -484,7 +370,7 @@ impl<'a> Operation<'a> {
 impl Drop for Operation<'_> {
     #[inline]
     fn drop(&mut self) {
-        if !matches!(*self.held, Held::Nothing | Held::Blocking) {
+        if self.held.is_some() {
             self.release();
         }
     }

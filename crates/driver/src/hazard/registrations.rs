@@ -4,15 +4,15 @@ use crate::base::sync::{AtomicU64, Condvar, Mutex, SeqCst, model_fence};
 
 /// The operations in progress on a stream that access leased memory without its lock.
 ///
-/// An operation registers here *before* it reads that it needs no lock, and a launch revokes that *before*
-/// it waits here. One of them therefore observes the other.
+/// An operation registers here *before* it reads that it needs no lock, and a launch revokes that
+/// *before* it waits here. One of them therefore observes the other.
 ///
 /// Operations are counted per stream and not per allocation, which limits the cost to one atomic
 /// read-modify-write at each end. The drawback: while the stream's launch queue is full and the
 /// driver blocks in an operation, a launch on another thread waits for that operation even if it
 /// leases other memory. Operations that are known to block lock their memory instead
 /// (`Operation::blocking`).
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Registrations {
     /// The number of operations in progress, plus [`LAUNCH`] for each launch that waits for them.
     state: AtomicU64,
@@ -62,16 +62,5 @@ impl Registrations {
             self.ended.wait(&mut lock);
         }
         self.state.fetch_sub(LAUNCH, SeqCst);
-    }
-}
-
-impl Default for Registrations {
-    #[inline]
-    fn default() -> Self {
-        Self {
-            state: AtomicU64::new(0),
-            lock: Mutex::new(()),
-            ended: Condvar::new(),
-        }
     }
 }

@@ -143,7 +143,7 @@ impl Scope {
             let root = &log.root;
             let memory = log.memory.entry(leased.key()).or_insert_with(|| Memory {
                 lease: Lease::new(Arc::clone(leased), is_write),
-                history: leased.captured_since(root),
+                history: leased.lock.log.captured_since(root),
                 others: AccessList::default(),
             });
             if is_write {

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering as MemoryOrdering};
 use parking_lot::Mutex;
 
 use super::registrations::Registrations;
-use super::report::Hazard;
 use super::thread_state::{Ordering, check_not_ordering};
 use crate::base::capture_mode::with_relaxed_capture_mode;
+use crate::stream::hazard_wait::Hazard;
 use crate::{Error, Event, EventFlags, Result, Stream};
 
 /// The sync points of one stream, and those of other streams that it has waited for.

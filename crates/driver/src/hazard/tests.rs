@@ -15,7 +15,7 @@ use loom::sync::Mutex;
 use loom::thread;
 
 use super::lease_lock::{
-    Claimable, FreeAccesses, LaunchRecord, Launches, LeaseLock, Log, launch_holding,
+    Claim, Claimable, FreeAccesses, LaunchRecord, Launches, LeaseLock, Log, launch_holding,
 };
 use super::registrations::Registrations;
 use crate::base::capture_gate::CaptureGate;
@@ -84,12 +84,8 @@ struct Lease {
 }
 
 impl Claimable<Numbers> for Lease {
-    fn lock(&self) -> &LeaseLock<Numbers> {
-        &self.allocation
-    }
-
-    fn is_write(&self) -> bool {
-        self.is_write
+    fn claim(&self) -> Claim<'_, Numbers> {
+        self.allocation.claim(self.is_write)
     }
 }
 
@@ -557,7 +553,9 @@ fn host_view_excludes_launches() {
                 lease.allocation.release_holder(&record);
             })
         };
-        allocation.with(true, false, |_, _| is_viewed.store(1, Relaxed));
+        let guard = allocation.lock_recalled(true, false);
+        is_viewed.store(1, Relaxed);
+        drop(guard);
         // SAFETY: the view of the host keeps launches from using the pointer: this is what the
         // model checks.
         memory.with_mut(|value| unsafe { *value += 1 });

@@ -18,10 +18,11 @@ pub(super) struct Launch<'a>(Operation<'a>);
 pub(super) struct AdmittedKernel(CUfunction);
 
 impl<'a> Launch<'a> {
-    /// Begins a launch.
+    /// Begins a launch. Its operation is created in place, because launches are the most frequent
+    /// operations.
     #[inline]
     pub(super) fn new(stream: &'a Stream) -> Self {
-        Self(Operation::launch(stream))
+        Self(Operation::new(stream, "Kernel::launch", None))
     }
 }
 

@@ -31,9 +31,9 @@ pub(crate) struct Hazard {
 
 /// The address and size of memory, for reports. All 0 if it has no address.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Memory {
-    pub(super) address: CUdeviceptr,
-    pub(super) bytes: usize,
+pub(crate) struct Memory {
+    pub(crate) address: CUdeviceptr,
+    pub(crate) bytes: usize,
 }
 
 static OBSERVERS: Observers<dyn Fn(&HazardWait<'_>) + Send + Sync> = Observers::new();
@@ -76,7 +76,7 @@ pub fn observe_hazard_waits(
 
 impl Hazard {
     /// Returns the hazard of two accesses to `memory`, one of which writes.
-    pub(super) fn between(is_earlier_write: bool, is_write: bool, memory: Memory) -> Self {
+    pub(crate) fn between(is_earlier_write: bool, is_write: bool, memory: Memory) -> Self {
         let name = match (is_earlier_write, is_write) {
             (_, false) => "RAW",
             (false, true) => "WAR",
@@ -86,7 +86,7 @@ impl Hazard {
     }
 
     /// Reports that `waiting` now waits for `stream`.
-    pub(super) fn report(self, waiting: &Stream, stream: &Stream) {
+    pub(crate) fn report(self, waiting: &Stream, stream: &Stream) {
         let Memory { address, bytes } = self.memory;
         let wait = HazardWait {
             waiting_stream: waiting,

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use curium_sys::CUstreamCaptureStatus;
 
-use crate::base::capture_guard::{self, NOT_WHILE_CAPTURING};
+use crate::base::capture_guard;
 use crate::hazard::Scope;
-use crate::{AsRawStream as _, Driver, Error, Result, Stream, call};
+use crate::{AsRawStream as _, Driver, Result, Stream, call};
 use crate::{Context, StreamFlags};
 
 use super::raw::Ownership;
@@ -44,13 +44,6 @@ impl Stream {
         self.shared.free_identity
     }
 
-    /// Returns `true` if the stream was created by a capture, or if this thread is in a capture
-    /// closure. Every operation asks this first.
-    #[inline]
-    pub(crate) fn is_in_capture(&self) -> bool {
-        self.scope().is_some() || capture_guard::key() != 0
-    }
-
     /// Returns `true` if the stream belongs to `driver` and
     /// [is not in a capture](Self::is_in_capture), in one comparison.
     #[inline]
@@ -78,27 +71,6 @@ impl Stream {
     #[must_use]
     pub fn is_created_by_capture(&self) -> bool {
         self.scope().is_some()
-    }
-
-    /// Returns an argument error that names `operation` if the stream belongs to a capture in
-    /// progress. For operations that would invalidate the capture, or use memory that its graph
-    /// does not keep alive.
-    #[inline]
-    pub(crate) fn check_no_scope(&self, operation: &'static str) -> Result<()> {
-        if self.scope().is_none() {
-            Ok(())
-        } else {
-            self.check_ended(operation)
-        }
-    }
-
-    /// Returns an argument error that names `operation`, which no graph can contain, if the stream
-    /// belongs to a capture in progress, or if this thread is in a capture closure.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn check_uncaptured(&self, operation: &'static str) -> Result<()> {
-        self.check_no_scope(operation)?;
-        self.check_recorded(operation, NOT_WHILE_CAPTURING)
     }
 
     /// Returns `true` if work enqueued on the stream is captured instead of executed.
@@ -155,45 +127,5 @@ impl Stream {
             )
         }?;
         Ok(Some(capture))
-    }
-
-    /// Returns an argument error that names `operation` if this thread is in a capture closure and
-    /// the stream is not part of that capture: the work would run immediately and be missing from
-    /// the graph. `instead` names an operation that can be captured.
-    #[inline]
-    pub(crate) fn check_recorded(&self, operation: &'static str, instead: &str) -> Result<()> {
-        if capture_guard::key() == 0 {
-            Ok(())
-        } else {
-            self.check_recording_scope(operation, instead)
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn check_recording_scope(&self, operation: &'static str, instead: &str) -> Result<()> {
-        if self
-            .scope()
-            .is_some_and(|scope| capture_guard::is_recording(scope.identity()))
-        {
-            return Ok(());
-        }
-        let reason = format!(
-            "this thread is capturing a graph, and {self:?} is not part of that capture: the work would run immediately and be missing from the \
-             graph; {instead}"
-        );
-        Err(Error::argument(operation, reason))
-    }
-
-    #[cold]
-    fn check_ended(&self, operation: &'static str) -> Result<()> {
-        if self.open_scope().is_none() {
-            return Ok(());
-        }
-        let reason = format!(
-            "{self:?} is being captured, and a graph cannot contain this operation: it would invalidate the capture, or the graph would not \
-             keep the operation's memory alive"
-        );
-        Err(Error::argument(operation, reason))
     }
 }

@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use curium_driver::hazard::Accesses;
-use curium_driver::{Error, Graph, Stream};
-use curium_tests::{TestDriver, TestResult, driver_test};
+use curium_driver::{Error, Function, Graph, Stream, observe_calls};
+use curium_tests::{During, Gate, TestDriver, TestResult, driver_test, resume_panic};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
@@ -118,6 +121,61 @@ fn origin_stream_reads_lock_free_during_launches(test: &TestDriver) -> TestResul
     Ok(())
 }
 
+/// An operation that declares late that it may block remains registered until it ends.
+#[driver_test]
+fn late_blocking_operation_ends(test: &TestDriver) -> TestResult {
+    let [own, launching] = streams(test);
+    let accesses = Accesses::leasable(&own);
+    let mut graph = writer(test, &accesses).instantiate()?;
+    write(&accesses, &own)?;
+    let mut operation = own.enqueue("test")?;
+    assert!(accesses.begin_on_owner_stream(&mut operation, true));
+    drop(operation.blocking());
+    // Nothing waits for the operation, and this thread holds nothing.
+    graph.launch(&launching)?;
+    Ok(())
+}
+
+/// The host waits for all writes even if a capture leases the memory while the wait begins.
+#[driver_test]
+fn host_wait_during_the_first_lease(test: &TestDriver) -> TestResult {
+    const PAUSE: Duration = Duration::from_millis(50);
+    let [own, writing, reading] = streams(test);
+    let accesses = &Accesses::leasable(&own);
+    let gate = Gate::on(&writing);
+    write(accesses, &writing)?;
+    let (start_capture, capture_starts) = mpsc::channel();
+    let (start_wait, wait_starts) = mpsc::channel();
+    // Orders the read while the capture, and then the host's wait, need the same history.
+    let observer = observe_calls(During::call_of(Function::cuEventRecord, move || {
+        let _ = start_capture.send(());
+        thread::sleep(PAUSE);
+        let _ = start_wait.send(());
+        thread::sleep(PAUSE);
+    }));
+    thread::scope(|scope| -> TestResult {
+        let capture = scope.spawn(move || -> TestResult<_> {
+            capture_starts.recv()?;
+            Ok(writer(test, accesses))
+        });
+        let written = &writing;
+        let wait = scope.spawn(move || -> TestResult<_> {
+            wait_starts.recv()?;
+            accesses.synchronize_writes()?;
+            Ok(written.is_finished()?)
+        });
+        read(accesses, &reading)?;
+        thread::sleep(PAUSE);
+        gate.open();
+        let _graph = resume_panic(capture.join())?;
+        let is_finished = resume_panic(wait.join())?;
+        assert!(is_finished, "the write was not waited for");
+        Ok(())
+    })?;
+    drop(observer);
+    Ok(())
+}
+
 /// A subscriber that panics at each inserted wait, and counts its panics.
 struct Panicking(Arc<AtomicUsize>);
 
@@ -225,13 +283,13 @@ pub(crate) mod operations {
             },
         ),
         (
-            "Accesses::synchronize and Accesses::synchronize_writes and Accesses::users",
+            "Accesses::synchronize and Accesses::synchronize_writes",
             |fixture| {
                 let accesses = Accesses::allocated(&fixture.stream);
                 accesses.after_read(&mut begin(&fixture.other));
                 accesses.synchronize_writes()?;
                 accesses.synchronize()?;
-                made(accesses.users()?.len())
+                made(())
             },
         ),
     ];
