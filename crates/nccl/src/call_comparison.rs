@@ -9,8 +9,8 @@ use crate::rendezvous::Exchange;
 const CALLS: usize = 16;
 
 /// The number of bytes of a call: its number, the number of elements, the root, and the names of
-/// the operation and of the type.
-const CALL_BYTES: usize = 3 * 8 + 2 * NAME_BYTES;
+/// the operation, of the type and of the reduction.
+const CALL_BYTES: usize = 3 * 8 + 3 * NAME_BYTES;
 
 /// The number of bytes of a name, which is filled with zeros.
 const NAME_BYTES: usize = 16;
@@ -41,6 +41,8 @@ struct SentCall {
     root: u64,
     name: [u8; NAME_BYTES],
     element: [u8; NAME_BYTES],
+    /// Empty if the operation has no reduction.
+    reduction: [u8; NAME_BYTES],
 }
 
 impl TimeoutError {
@@ -107,6 +109,7 @@ fn sent_calls(recent: &[RecentCall]) -> Vec<SentCall> {
             root: call.root.map_or(NO_ROOT, |root| root as u64),
             name: name(call.name),
             element: padded(call.element),
+            reduction: padded(call.reduction.unwrap_or_default()),
         })
     });
     collectives.collect()
@@ -138,6 +141,7 @@ fn to_bytes(calls: &[SentCall]) -> Vec<u8> {
         bytes.extend(call.root.to_be_bytes());
         bytes.extend(call.name);
         bytes.extend(call.element);
+        bytes.extend(call.reduction);
     }
     bytes.resize(CALLS * CALL_BYTES, 0);
     bytes
@@ -149,13 +153,15 @@ fn from_bytes(bytes: &[u8]) -> Vec<SentCall> {
         let (collective, call) = call.split_first_chunk()?;
         let (count, call) = call.split_first_chunk()?;
         let (root, call) = call.split_first_chunk()?;
-        let (name, element) = call.split_first_chunk()?;
+        let (name, call) = call.split_first_chunk()?;
+        let (element, reduction) = call.split_first_chunk()?;
         Some(SentCall {
             collective: u64::from_be_bytes(*collective),
             count: u64::from_be_bytes(*count),
             root: u64::from_be_bytes(*root),
             name: *name,
-            element: element.try_into().ok()?,
+            element: *element,
+            reduction: reduction.try_into().ok()?,
         })
     });
     calls.filter(|call| call.collective != 0).collect()
@@ -188,12 +194,18 @@ fn call(calls: &[SentCall], collective: u64) -> Option<&SentCall> {
 
 impl SentCall {
     fn describe(&self) -> Box<str> {
-        let [name, element] = [&self.name, &self.element].map(|name| String::from_utf8_lossy(name));
-        let [name, element] = [&name, &element].map(|name| name.trim_end_matches('\0'));
+        let names = [&self.name, &self.element, &self.reduction];
+        let names = names.map(|name| String::from_utf8_lossy(name));
+        let [name, element, reduction] = names.each_ref().map(|name| name.trim_end_matches('\0'));
         let call = format!("{name} of {} {element}", self.count);
-        match self.root {
-            NO_ROOT => call.into(),
-            root => format!("{call} (root {root})").into(),
+        let root = match self.root {
+            NO_ROOT => String::new(),
+            root => format!("root {root}"),
+        };
+        match (reduction, &*root) {
+            ("", "") => call.into(),
+            ("", detail) | (detail, "") => format!("{call} ({detail})").into(),
+            (reduction, root) => format!("{call} ({reduction}, {root})").into(),
         }
     }
 }
@@ -241,6 +253,7 @@ mod tests {
                 name,
                 count: *count,
                 element: "f32",
+                reduction: (*name == "all_reduce").then_some("Sum"),
                 root: None,
             }
         });
@@ -290,18 +303,25 @@ mod tests {
         assert_eq!(compare(&first, &same)?, None);
         let other = timed_out(2, &[("broadcast", 4), ("all_reduce", 65), ("gather", 8)]);
         let difference = compare(&first, &other)?.ok_or("no difference in the count")?;
-        let text = "collective 2: rank 2 called all_reduce of 65 f32, but rank 0 called all_reduce of 64 f32";
+        let text = "collective 2: rank 2 called all_reduce of 65 f32 (Sum), but rank 0 called all_reduce of 64 f32 (Sum)";
         assert_eq!(difference.to_string(), text);
         Ok(())
     }
 
     #[test]
-    fn other_types_and_roots_are_named() -> TestResult {
+    fn other_types_reductions_and_roots_are_named() -> TestResult {
         let first = timed_out(0, &[("broadcast_from", 4), ("all_reduce", 64)]);
         let mut other = timed_out(1, &[("broadcast", 4), ("all_reduce", 64)]);
         other.recent[1].element = "f64";
         let difference = compare(&first, &other)?.ok_or("no difference in the type")?;
-        let text = "collective 2: rank 1 called all_reduce of 64 f64, but rank 0 called all_reduce of 64 f32";
+        let text = "collective 2: rank 1 called all_reduce of 64 f64 (Sum), but rank 0 called all_reduce of 64 f32 (Sum)";
+        assert_eq!(difference.to_string(), text);
+        other.recent[1] = RecentCall {
+            reduction: Some("Max"),
+            ..first.recent[1]
+        };
+        let difference = compare(&first, &other)?.ok_or("no difference in the reduction")?;
+        let text = "collective 2: rank 1 called all_reduce of 64 f32 (Max), but rank 0 called all_reduce of 64 f32 (Sum)";
         assert_eq!(difference.to_string(), text);
         other.recent[0].root = Some(3);
         let difference = compare(&first, &other)?.ok_or("no difference in the root")?;
@@ -315,7 +335,8 @@ mod tests {
         let first = timed_out(0, &[("broadcast", 4), ("all_reduce", 64)]);
         let behind = timed_out(3, &[("broadcast", 4)]);
         let difference = compare(&first, &behind)?.ok_or("no missing call")?;
-        let text = "collective 2: rank 3 called nothing, but rank 0 called all_reduce of 64 f32";
+        let text =
+            "collective 2: rank 3 called nothing, but rank 0 called all_reduce of 64 f32 (Sum)";
         assert_eq!(difference.to_string(), text);
         let difference = compare(
             &behind,
@@ -339,6 +360,7 @@ mod tests {
                     root: NO_ROOT,
                     name: name("all_reduce"),
                     element: padded("f32"),
+                    reduction: padded("Sum"),
                 })
                 .collect()
         };

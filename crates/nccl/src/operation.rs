@@ -59,6 +59,8 @@ pub(crate) struct Description {
     pub(crate) count: usize,
     /// The type of the elements.
     pub(crate) element: &'static str,
+    /// The name of the reduction; `None` if the operation has none.
+    pub(crate) reduction: Option<&'static str>,
     pub(crate) root: Option<usize>,
 }
 
@@ -406,10 +408,15 @@ impl Form {
             }
             _ => None,
         };
+        let reduces = matches!(
+            self.kind,
+            Kind::AllReduce | Kind::Reduce | Kind::ReduceInto | Kind::ReduceScatter
+        );
         Description {
             name: self.name,
             count,
             element: type_name(self.element),
+            reduction: reduces.then(|| self.operator.name()),
             root,
         }
     }

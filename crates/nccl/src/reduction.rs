@@ -68,6 +68,18 @@ fn widened<T: Element>(factor: &T) -> [u8; 8] {
 }
 
 impl Operator {
+    /// Returns the name of the reduction, such as `Sum`.
+    pub(crate) fn name(&self) -> &'static str {
+        match self.raw {
+            _ if self.factor.is_some() => "ScaledSum",
+            ncclRedOp_t::ncclProd => "Product",
+            ncclRedOp_t::ncclMin => "Min",
+            ncclRedOp_t::ncclMax => "Max",
+            ncclRedOp_t::ncclAvg => "Average",
+            _ => "Sum",
+        }
+    }
+
     /// Returns NCCL's predefined operator, or `self` as the error if the operator must be created.
     #[inline]
     pub(crate) fn existing(&self) -> Result<ncclRedOp_t, Self> {

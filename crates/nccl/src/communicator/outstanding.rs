@@ -40,6 +40,7 @@ impl Outstanding {
             name,
             count,
             element,
+            reduction,
             root,
         } = operation;
         self.number += 1;
@@ -59,6 +60,7 @@ impl Outstanding {
             name,
             count,
             element,
+            reduction,
             root,
         });
         let event = stream.record_pooled_event()?;

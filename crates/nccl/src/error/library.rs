@@ -72,6 +72,8 @@ pub struct RecentCall {
     pub count: usize,
     /// The type of the elements, such as `f32`.
     pub element: &'static str,
+    /// The reduction, such as `Sum`; `None` if the operation has none.
+    pub reduction: Option<&'static str>,
     /// The root; `None` if the operation has none.
     pub root: Option<usize>,
 }

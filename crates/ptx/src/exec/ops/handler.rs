@@ -320,7 +320,12 @@ mod tests {
             .args(["exec::tests::", "exec::ops::", "exec::values::fused::"])
             .args(["--skip", "speed", "--skip", "mutation"])
             // These compare with the baseline themselves, or run no handlers of rows.
-            .args(["--skip", "narrow_rows", "--skip", "superinstruction_reports"])
+            .args([
+                "--skip",
+                "narrow_rows",
+                "--skip",
+                "superinstruction_reports",
+            ])
             .env(BASELINE_VARIABLE, "1")
             .output()?;
         assert!(
