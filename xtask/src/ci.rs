@@ -168,6 +168,7 @@ struct Ran {
 }
 
 impl Ran {
+    /// Runs a step. Its error is printed after the table of all steps.
     fn new(name: &str, step: impl FnOnce() -> Result<Outcome>) -> Self {
         let start = Instant::now();
         let outcome = step();

@@ -47,7 +47,7 @@ pub struct Group<'a> {
 
 /// The parts of an added operation that the end of its group needs.
 struct Added<'a> {
-    /// What is recorded for the errors of a communicator with a timeout; `None` for another one.
+    /// The text for the errors of a communicator with a timeout; `None` for another one.
     description: Option<Box<Description>>,
     operands: Operands<'a>,
     stream_operation: StreamOperation<'a>,

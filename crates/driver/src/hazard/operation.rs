@@ -42,7 +42,7 @@ pub struct Operation<'a> {
     _not_send: PhantomData<*const ()>,
 }
 
-/// What an operation holds, and other threads may wait for.
+/// The registration and the locks of an operation, for whose end other threads may wait.
 #[derive(Debug, Default)]
 pub(crate) struct Held {
     registration: Registration,
